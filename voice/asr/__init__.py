@@ -1,0 +1,1 @@
+"""Transcribers: speech in, text out."""

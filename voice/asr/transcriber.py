@@ -1,0 +1,90 @@
+"""The seam between the Ear and any speech recogniser, and what came out of it.
+
+The Ear begins one :class:`Dictation` an utterance, feeds it while the caller speaks, says when a silence
+has begun so that the text can be made ready inside the silence, and asks for the final text once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from voice.audio import Int16
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and where it stands in the caller's media, in microseconds from the call's first sample."""
+
+    text: str
+    began_us: int
+    ended_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One piece of recognition: when it ran (µs on the loop's clock), and whether its result was used."""
+
+    began_us: int
+    ended_us: int
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The final text of one utterance; '' if there were no words in it."""
+
+    text: str
+    words: tuple[Word, ...] = ()
+    work: tuple[Work, ...] = field(default=(), compare=False)
+
+
+class Dictation(Protocol):
+    """One utterance on its way to text. Only ``final`` waits; nothing here blocks the loop."""
+
+    @property
+    def partial(self) -> str:
+        """The text so far; it may still change."""
+        ...
+
+    def feed(self, samples: Int16) -> None:
+        """Take the next samples (16 kHz int16) of the utterance, silence inside it included."""
+        ...
+
+    def pause(self) -> None:
+        """Know that the caller fell silent: bring the text up to date now, for this may be the end."""
+        ...
+
+    def resume(self) -> None:
+        """Know that the caller speaks on: a text being made for the pause is of no use any more."""
+        ...
+
+    async def final(self) -> Transcript:
+        """Return the text of all that was fed; raises :class:`~voice.errors.AsrError`.
+
+        Whoever calls it bounds the wait and falls back on ``partial``. Feeding has ended by then.
+        """
+        ...
+
+    def drop(self) -> None:
+        """Forget the utterance; stop its work."""
+        ...
+
+
+class Transcriber(Protocol):
+    """A speech recogniser, shared by all calls of a process."""
+
+    name: str
+
+    async def warm(self) -> None:
+        """Load models and run once, so that the first turn costs what the second does."""
+        ...
+
+    def begin(self, at: int) -> Dictation:
+        """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
+        ...
+
+    async def aclose(self) -> None:
+        """Free threads and models."""
+        ...

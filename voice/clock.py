@@ -1,0 +1,347 @@
+"""The one clock; nothing else in the project touches time.
+
+Time is integer microseconds on the running loop's clock. The same code runs on three loops:
+
+``wall``
+    real time, for live calls;
+``skip``
+    real components, idle time skipped: while work is under way beyond the loop (threads, and whatever
+    stands inside :func:`beyond`) the clock runs with the wall, otherwise it jumps to the next timer;
+``virtual``
+    scripted and simulated components only: frozen between timers, first set first fired at equal
+    instants, threads refused, :class:`~voice.errors.Deadlock` raised when nothing can ever happen.
+
+All three are :class:`asyncio.SelectorEventLoop` with a selector of ours, which is public API: the selector
+is where a loop waits, so it is the one place that can wait less, and the one place that sees how long the
+loop was *not* waiting. Whatever kept it from its selector for 10 ms or more is noted as a :class:`Stall`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import selectors
+import time
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, TypeVarTuple
+
+from voice.errors import Deadlock, Defect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
+    from concurrent.futures import Executor
+    from contextvars import Context
+    from types import TracebackType
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+Kind = Literal["wall", "skip", "virtual"]
+
+MS: Final = 1_000
+SECOND: Final = 1_000_000
+STALL_US: Final = 10 * MS
+"""A loop kept from its selector for so long is stalled: half a 20 ms frame."""
+
+
+def now() -> int:
+    """Return the running loop's time in microseconds."""
+    return round(asyncio.get_running_loop().time() * SECOND)
+
+
+def kind() -> Kind:
+    """Return which of the three clocks is running; a foreign loop counts as ``wall``."""
+    return getattr(asyncio.get_running_loop(), "kind", "wall")
+
+
+async def sleep_until(instant: int) -> None:
+    """Wait until *instant* (µs); give way once even if it has passed."""
+    loop = asyncio.get_running_loop()
+    woken = loop.create_future()
+    handle = loop.call_at(instant / SECOND, _wake, woken)
+    try:
+        await woken
+    finally:
+        handle.cancel()
+
+
+async def sleep(us: int) -> None:
+    """Wait for *us* microseconds."""
+    await sleep_until(now() + us)
+
+
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
+def move_on_at(instant: int) -> contextlib.AbstractAsyncContextManager[asyncio.Timeout]:
+    """Cut the block short at *instant* (µs); the scope's ``expired()`` says whether it was cut.
+
+    Never ``yield`` inside: the scope would cancel whoever consumes the generator.
+    """
+    return _MoveOn(instant)
+
+
+class _MoveOn:
+    """``asyncio.timeout_at`` that swallows its own expiry and nothing else."""
+
+    def __init__(self, instant: int) -> None:
+        self._scope = asyncio.timeout_at(instant / SECOND)
+
+    async def __aenter__(self) -> asyncio.Timeout:
+        return await self._scope.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[True] | None:
+        try:
+            await self._scope.__aexit__(kind, error, trace)
+        except TimeoutError:
+            return True
+        return None
+
+
+async def wait_until(tasks: Iterable[asyncio.Future[Any]], instant: int) -> bool:
+    """Wait for all *tasks* until *instant* (µs); say whether all are done. None is cancelled."""
+    waiting = [task for task in tasks if not task.done()]
+    if waiting:
+        _, pending = await asyncio.wait(waiting, timeout=max(0, instant - now()) / SECOND)
+        return not pending
+    return True
+
+
+async def offload(function: Callable[..., T], *args: Any, executor: Executor | None = None) -> T:
+    """Run blocking *function* in a thread, or in place in virtual time.
+
+    For bookkeeping beside a call (disk): in virtual time it costs nothing and keeps its order. An engine
+    whose cost matters calls ``loop.run_in_executor`` itself, which virtual time refuses.
+    """
+    if kind() == "virtual":
+        return function(*args)
+    return await asyncio.get_running_loop().run_in_executor(executor, function, *args)
+
+
+@contextlib.contextmanager
+def beyond() -> Iterator[None]:
+    """Say that real work is under way outside the loop (a socket, a process) until the block ends.
+
+    Under ``skip`` the clock runs with the wall meanwhile. Threads started by ``run_in_executor`` are
+    counted without it.
+    """
+    loop = asyncio.get_running_loop()
+    count: Callable[[int], None] = getattr(loop, "count_beyond", lambda _: None)
+    count(1)
+    try:
+        yield
+    finally:
+        count(-1)
+
+
+def label() -> str | None:
+    """Return the calendar time (UTC, ISO 8601) as a label for a record; ``None`` in virtual time."""
+    return None if kind() == "virtual" else datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def cpu() -> int:
+    """Return the CPU time this process has used, in microseconds."""
+    return time.process_time_ns() // 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which the loop could run nothing: when, and what held it."""
+
+    began_us: int
+    ended_us: int
+    cause: str
+
+
+class Pulse:
+    """The loop's heartbeat: how long each turn of the loop kept it from its selector."""
+
+    def __init__(self) -> None:
+        self.stalls: deque[Stall] = deque(maxlen=256)
+        self.awake_since: int | None = None
+        self.suspect = ""
+        """Who holds the loop, if somebody looked (:mod:`voice.watch`)."""
+
+    def rest(self, instant: int) -> None:
+        """Note that the loop went back to its selector at *instant*."""
+        if self.awake_since is not None and instant - self.awake_since >= STALL_US:
+            self.stalls.append(Stall(self.awake_since, instant, self.suspect or "blocking call"))
+        self.awake_since = None
+        self.suspect = ""
+
+    def wake(self, instant: int, due: int | None = None) -> None:
+        """Note that the selector returned at *instant*; it was *due* by then, if a timer said so."""
+        if due is not None and instant - due >= STALL_US:
+            self.stalls.append(Stall(due, instant, "machine busy"))
+        self.awake_since = instant
+
+
+def pulse() -> Pulse | None:
+    """Return the running loop's heartbeat; ``None`` on a foreign loop, which has none."""
+    return getattr(asyncio.get_running_loop(), "pulse", None)
+
+
+def stalls(began: int, ended: int) -> tuple[Stall, ...]:
+    """Return the stalls that touch the time from *began* to *ended* (µs)."""
+    heart = pulse()
+    if heart is None:
+        return ()
+    return tuple(stall for stall in heart.stalls if stall.ended_us > began and stall.began_us < ended)
+
+
+class _Waiting(selectors.DefaultSelector):
+    """A selector that waits in real time, keeps the heartbeat, and can skip what is idle."""
+
+    def __init__(self, *, skips: bool) -> None:
+        super().__init__()
+        self.pulse = Pulse()
+        self.skipped_ns = 0
+        self.outstanding = 0
+        self._skips = skips
+
+    def now_us(self) -> int:
+        return (time.monotonic_ns() + self.skipped_ns) // 1_000
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        self.pulse.rest(self.now_us())
+        due = None if not timeout else self.now_us() + round(timeout * SECOND)
+        if self._skips and timeout and not self.outstanding:
+            ready = super().select(0)
+            if not ready:
+                self.skipped_ns += round(timeout * 1e9)
+        else:
+            ready = super().select(timeout)
+        self.pulse.wake(self.now_us(), None if ready else due)
+        return ready
+
+
+class WallLoop(asyncio.SelectorEventLoop):
+    """Real time, with a heartbeat."""
+
+    kind: Kind = "wall"
+
+    def __init__(self) -> None:
+        self._waiting = _Waiting(skips=self.kind == "skip")
+        self.pulse = self._waiting.pulse
+        super().__init__(self._waiting)
+
+    def time(self) -> float:
+        """Return seconds; the wall's, plus what has been skipped."""
+        return (time.monotonic_ns() + self._waiting.skipped_ns) / 1e9
+
+    def count_beyond(self, change: int) -> None:
+        """Add *change* to the real work that is under way outside the loop."""
+        self._waiting.outstanding += change
+
+
+class SkipLoop(WallLoop):
+    """Real work at its real cost; idle time skipped."""
+
+    kind: Kind = "skip"
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Run *func* in a thread; meanwhile the clock runs with the wall."""
+        self.count_beyond(1)
+        try:
+            future = super().run_in_executor(executor, func, *args)
+        except BaseException:
+            self.count_beyond(-1)
+            raise
+        future.add_done_callback(lambda _: self.count_beyond(-1))
+        return future
+
+
+class _Instant(float):
+    """A moment; of two equal moments the one set first comes first."""
+
+    __slots__ = ("order",)
+    order: int
+
+    def __lt__(self, other: float) -> bool:
+        if self == other and isinstance(other, _Instant):
+            return self.order < other.order
+        return float(self) < other
+
+
+class _Jump(selectors.DefaultSelector):
+    """A selector that moves the clock on instead of waiting."""
+
+    elapsed_us = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pulse = Pulse()
+        self.waiting: Callable[[], str] = str
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        self.pulse.rest(self.elapsed_us)
+        if timeout is None:
+            raise Deadlock(f"nothing can ever happen: {self.waiting()}", remedy="set a timer or end the call")
+        self.elapsed_us += round(timeout * SECOND)
+        self.pulse.wake(self.elapsed_us)
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """No time passes but what timers ask for: deterministic, and as fast as the code."""
+
+    kind: Kind = "virtual"
+
+    def __init__(self) -> None:
+        self._births = itertools.count()
+        self._jump = _Jump()
+        self._jump.waiting = self._who_waits
+        self.pulse = self._jump.pulse
+        super().__init__(self._jump)
+
+    def _who_waits(self) -> str:
+        names = sorted(task.get_name() for task in asyncio.all_tasks(self))
+        return f"{', '.join(names)} wait and no timer is set" if names else "no task is left"
+
+    def time(self) -> float:
+        """Return seconds since the loop was made."""
+        return self._jump.elapsed_us / SECOND
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Set a timer at the microsecond nearest to *when*; equal instants fire in the order set."""
+        instant = _Instant(round(when * SECOND) / SECOND)
+        instant.order = next(self._births)
+        return super().call_at(instant, callback, *args, context=context)
+
+    def run_in_executor(self, *_: object) -> NoReturn:
+        """Refuse: a thread takes real time."""
+        raise Defect(
+            "a thread takes real time, and virtual time has none",
+            remedy="use scripted engines, or --clock skip",
+        )
+
+    def block(self, us: int) -> None:
+        """Hold the loop for *us*, as a blocking call would: the scripted fault for a stall."""
+        self._jump.elapsed_us += us
+
+
+_LOOPS: Final[dict[Kind, type[asyncio.SelectorEventLoop]]] = {
+    "wall": WallLoop,
+    "skip": SkipLoop,
+    "virtual": VirtualLoop,
+}
+
+
+def run(main: Coroutine[Any, Any, T], clock: Kind = "wall") -> T:
+    """Run *main* to its end on a new loop with the *clock* named."""
+    with asyncio.Runner(loop_factory=_LOOPS[clock]) as runner:
+        return runner.run(main)

@@ -1,0 +1,1 @@
+"""Lines: where a call's audio comes from and goes to."""

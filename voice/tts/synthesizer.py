@@ -1,0 +1,55 @@
+"""The seam between the Turn and any speech synthesizer, and what came out of it.
+
+A synthesizer renders one piece of text (a sentence, a clause) to checked, trimmed audio. Text reaches it
+cleaned and cut by :mod:`voice.text`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from voice.audio import Int16
+    from voice.budget import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A piece of text and its sound: int16 at 16 kHz, audible, trimmed, faded at both ends.
+
+    ``onset`` is the index of its first audible sample (at most 320: 20 ms are kept before a soft start);
+    ``padding_us`` is the leading silence the engine made and we cut off; ``cost_us`` is what the render
+    took on the loop's clock, waiting for the engine included.
+    """
+
+    text: str
+    samples: Int16
+    onset: int
+    voice: str
+    padding_us: int = 0
+    cost_us: int = 0
+
+
+class Synthesizer(Protocol):
+    """A voice."""
+
+    name: str
+    """The engine, as the ledger names it."""
+    voice: str
+    """The voice, so that audio of two voices is never taken for the same."""
+
+    async def warm(self) -> None:
+        """Load the voice and render once, so that the first turn costs what the second does."""
+        ...
+
+    async def render(self, text: str, budget: Budget | None = None) -> Speech:
+        """Return *text* as sound before *budget* ends; raises :class:`~voice.errors.TtsError`.
+
+        Calls may overlap; they are served one after another.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End the engine."""
+        ...
