@@ -1,0 +1,191 @@
+"""What a run writes: one row a turn in ``turns.jsonl``, and ``summary.json``. Schema 1.
+
+Times are integer microseconds from the caller's last voiced sample; names that say ``call`` count from
+the call's first sample. A row validates itself: its entries sum to ``closed_us``, or it is not written.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+SCHEMA: Final = 1
+
+Kind = Literal["turn", "greeting", "reprompt"]
+Outcome = Literal["answered", "shelved", "bridged", "superseded", "cut", "shed", "failed", "silent"]
+EndedBy = Literal["reference", "vad"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plain record, written as JSON with its fields in this order."""
+
+
+class EntryRow(Record):
+    """One stage's share of the turn."""
+
+    stage: str
+    us: int
+    owner: str
+    owner_kind: str
+    outcome: str = "done"
+
+
+class LaneRow(Record):
+    """Work beside the path: shown, never added."""
+
+    name: str
+    began_us: int
+    ended_us: int
+    outcome: str
+    saved_us: int = 0
+    wasted_us: int = 0
+
+
+class DecisionRow(Record):
+    """A choice, and the number that caused it."""
+
+    at_us: int
+    took: str
+    because: str
+
+
+class CriticalRow(Record):
+    """The entry that cost most: what to change first."""
+
+    stage: str
+    owner: str
+    us: int
+
+
+class Row(Record):
+    """One turn, answered or not; or something we said unasked (``kind``)."""
+
+    schema: int = SCHEMA
+    kind: Kind
+    call: str
+    turn: int
+    outcome: Outcome
+    heard: str
+    said: str
+    reference: str | None
+    """What the reference says the caller said, if there is one."""
+    speech_began_call_us: int
+    speech_ended_call_us: int
+    speech_ended_by: EndedBy
+    vad_ended_call_us: int
+    """The VAD's own last voiced sample, so that a reference which errs can be seen to."""
+    budget_us: int
+    first_sound_us: int | None
+    first_answer_us: int | None
+    closed_us: int
+    witness_us: int | None
+    """When the first audible sample left, read off the sent samples, not off the ledger."""
+    false_cut: bool = False
+    """A sound began in a pause, and the reference says that the caller had more to say."""
+    entries: tuple[EntryRow, ...]
+    lanes: tuple[LaneRow, ...] = ()
+    decisions: tuple[DecisionRow, ...] = ()
+    critical: CriticalRow | None = None
+
+    @property
+    def in_time(self) -> bool:
+        """Whether something sounded inside the budget."""
+        return self.first_sound_us is not None and self.first_sound_us <= self.budget_us
+
+
+class Share(Record):
+    """So many of so many."""
+
+    count: int
+    of: int
+    share: float | None
+    """``None`` where there was nothing to count."""
+
+
+class Spread(Record):
+    """Nearest-rank percentiles of n values; ``None`` where n is 0."""
+
+    n: int
+    p50_us: int | None = None
+    p90_us: int | None = None
+    p95_us: int | None = None
+    p99_us: int | None = None
+
+
+class StageTotal(Record):
+    """What a stage cost over all turns of a run."""
+
+    stage: str
+    n: int
+    total_us: int
+    share: float
+    p50_us: int
+    p95_us: int
+
+
+class Engine(Record):
+    """Which engine did a job, and why it was taken."""
+
+    job: str
+    name: str
+    why: str
+
+
+class WordErrors(Record):
+    """Word errors against the reference: substituted, deleted and inserted words."""
+
+    rate: float
+    words: int
+    substituted: int
+    deleted: int
+    inserted: int
+
+
+class CallRecord(Record):
+    """One call of a run."""
+
+    call: str
+    source: str
+    length_us: int
+    turns: int
+    audio: str
+    """The resulting call as stereo WAV in the run folder: caller left, our voice right."""
+    ended: str
+
+
+class Summary(Record):
+    """A run in numbers, with n beside each."""
+
+    schema: int = SCHEMA
+    name: str
+    clock: str
+    pacing: str
+    began: str | None
+    """Calendar time, as a label only; ``None`` in virtual time."""
+    seed: int
+    versions: dict[str, str]
+    engines: tuple[Engine, ...]
+    budget_us: int
+    calls: tuple[CallRecord, ...]
+    turns: int
+    outcomes: dict[str, int]
+    in_time: Share
+    """The headline: of all caller turns, those with a sound inside the budget."""
+    under_200: Share
+    """Of all caller turns, those with an answer (no bridge) within 200 ms."""
+    first_sound: Spread
+    first_answer: Spread
+    stages: tuple[StageTotal, ...]
+    ended_by: dict[str, int]
+    """Where the zero of the turns came from."""
+    false_cuts: Share
+    saved_us: int
+    wasted_us: int
+    hits: Share
+    wrong_hits: Share
+    wer: WordErrors | None
+    faults: tuple[str, ...] = ()
+    """Inputs that could not be replayed, one line each."""
+    truncated: bool = False
+    """The run was ended before its end."""
