@@ -21,7 +21,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A plain record, written as JSON with its fields in this order."""
 
 
-class EntryRow(Record):
+class EntryRow(Record, kw_only=True):
     """One stage's share of the turn."""
 
     stage: str
@@ -31,7 +31,7 @@ class EntryRow(Record):
     outcome: str = "done"
 
 
-class LaneRow(Record):
+class LaneRow(Record, kw_only=True):
     """Work beside the path: shown, never added."""
 
     name: str
@@ -42,7 +42,7 @@ class LaneRow(Record):
     wasted_us: int = 0
 
 
-class DecisionRow(Record):
+class DecisionRow(Record, kw_only=True):
     """A choice, and the number that caused it."""
 
     at_us: int
@@ -50,7 +50,7 @@ class DecisionRow(Record):
     because: str
 
 
-class CriticalRow(Record):
+class CriticalRow(Record, kw_only=True):
     """The entry that cost most: what to change first."""
 
     stage: str
@@ -58,7 +58,7 @@ class CriticalRow(Record):
     us: int
 
 
-class Row(Record):
+class Row(Record, kw_only=True):
     """One turn, answered or not; or something we said unasked (``kind``)."""
 
     schema: int = SCHEMA
@@ -94,7 +94,7 @@ class Row(Record):
         return self.first_sound_us is not None and self.first_sound_us <= self.budget_us
 
 
-class Share(Record):
+class Share(Record, kw_only=True):
     """So many of so many."""
 
     count: int
@@ -103,7 +103,7 @@ class Share(Record):
     """``None`` where there was nothing to count."""
 
 
-class Spread(Record):
+class Spread(Record, kw_only=True):
     """Nearest-rank percentiles of n values; ``None`` where n is 0."""
 
     n: int
@@ -113,7 +113,7 @@ class Spread(Record):
     p99_us: int | None = None
 
 
-class StageTotal(Record):
+class StageTotal(Record, kw_only=True):
     """What a stage cost over all turns of a run."""
 
     stage: str
@@ -124,7 +124,7 @@ class StageTotal(Record):
     p95_us: int
 
 
-class Engine(Record):
+class Engine(Record, kw_only=True):
     """Which engine did a job, and why it was taken."""
 
     job: str
@@ -132,7 +132,7 @@ class Engine(Record):
     why: str
 
 
-class WordErrors(Record):
+class WordErrors(Record, kw_only=True):
     """Word errors against the reference: substituted, deleted and inserted words."""
 
     rate: float
@@ -142,7 +142,7 @@ class WordErrors(Record):
     inserted: int
 
 
-class CallRecord(Record):
+class CallRecord(Record, kw_only=True):
     """One call of a run."""
 
     call: str
@@ -154,7 +154,7 @@ class CallRecord(Record):
     ended: str
 
 
-class Summary(Record):
+class Summary(Record, kw_only=True):
     """A run in numbers, with n beside each."""
 
     schema: int = SCHEMA
