@@ -21,7 +21,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A plain record, written as JSON with its fields in this order."""
 
 
-class EntryRow(Record, kw_only=True):
+class EntryRow(Record, frozen=True, kw_only=True):
     """One stage's share of the turn."""
 
     stage: str
@@ -31,7 +31,7 @@ class EntryRow(Record, kw_only=True):
     outcome: str = "done"
 
 
-class LaneRow(Record, kw_only=True):
+class LaneRow(Record, frozen=True, kw_only=True):
     """Work beside the path: shown, never added."""
 
     name: str
@@ -42,7 +42,7 @@ class LaneRow(Record, kw_only=True):
     wasted_us: int = 0
 
 
-class DecisionRow(Record, kw_only=True):
+class DecisionRow(Record, frozen=True, kw_only=True):
     """A choice, and the number that caused it."""
 
     at_us: int
@@ -50,7 +50,7 @@ class DecisionRow(Record, kw_only=True):
     because: str
 
 
-class CriticalRow(Record, kw_only=True):
+class CriticalRow(Record, frozen=True, kw_only=True):
     """The entry that cost most: what to change first."""
 
     stage: str
@@ -58,7 +58,7 @@ class CriticalRow(Record, kw_only=True):
     us: int
 
 
-class Row(Record, kw_only=True):
+class Row(Record, frozen=True, kw_only=True):
     """One turn, answered or not; or something we said unasked (``kind``)."""
 
     schema: int = SCHEMA
@@ -94,7 +94,7 @@ class Row(Record, kw_only=True):
         return self.first_sound_us is not None and self.first_sound_us <= self.budget_us
 
 
-class Share(Record, kw_only=True):
+class Share(Record, frozen=True, kw_only=True):
     """So many of so many."""
 
     count: int
@@ -103,7 +103,7 @@ class Share(Record, kw_only=True):
     """``None`` where there was nothing to count."""
 
 
-class Spread(Record, kw_only=True):
+class Spread(Record, frozen=True, kw_only=True):
     """Nearest-rank percentiles of n values; ``None`` where n is 0."""
 
     n: int
@@ -113,7 +113,7 @@ class Spread(Record, kw_only=True):
     p99_us: int | None = None
 
 
-class StageTotal(Record, kw_only=True):
+class StageTotal(Record, frozen=True, kw_only=True):
     """What a stage cost over all turns of a run."""
 
     stage: str
@@ -124,7 +124,7 @@ class StageTotal(Record, kw_only=True):
     p95_us: int
 
 
-class Engine(Record, kw_only=True):
+class Engine(Record, frozen=True, kw_only=True):
     """Which engine did a job, and why it was taken."""
 
     job: str
@@ -132,7 +132,7 @@ class Engine(Record, kw_only=True):
     why: str
 
 
-class WordErrors(Record, kw_only=True):
+class WordErrors(Record, frozen=True, kw_only=True):
     """Word errors against the reference: substituted, deleted and inserted words."""
 
     rate: float
@@ -142,7 +142,7 @@ class WordErrors(Record, kw_only=True):
     inserted: int
 
 
-class CallRecord(Record, kw_only=True):
+class CallRecord(Record, frozen=True, kw_only=True):
     """One call of a run."""
 
     call: str
@@ -154,7 +154,7 @@ class CallRecord(Record, kw_only=True):
     ended: str
 
 
-class Summary(Record, kw_only=True):
+class Summary(Record, frozen=True, kw_only=True):
     """A run in numbers, with n beside each."""
 
     schema: int = SCHEMA
