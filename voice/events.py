@@ -1,0 +1,82 @@
+"""What the Ear tells a call. The type is the message; every time is µs on the loop's clock.
+
+``at_us`` is media time brought onto the clock: when the caller's sample sounded, never when we noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from voice.asr.transcriber import Work
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The caller began to speak."""
+
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The text so far; it may still change."""
+
+    text: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """The caller fell silent; it may be the end of the turn. ``text`` is the partial text by then."""
+
+    at_us: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The caller spoke on before the silence was long enough to end the turn."""
+
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What the caller said, final, with when its sound began and ended.
+
+    ``ended_us`` is the last voiced sample: the zero of the turn. The endpoint was taken at ``decided_us``
+    because of ``rule``, a setting's name; the text was there at ``text_us``. ``trust`` tells a final text
+    from a partial one that had to do (the final came too late, or empty).
+    """
+
+    text: str
+    began_us: int
+    ended_us: int
+    decided_us: int
+    text_us: int
+    rule: str
+    voiced_us: int
+    trust: Literal["final", "partial"] = "final"
+    transcriber: str = ""
+    because: str = ""
+    work: tuple[Work, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dtmf:
+    """A key was pressed."""
+
+    digit: str
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hangup:
+    """The caller is gone."""
+
+    at_us: int
+
+
+Event: TypeAlias = SpeechStarted | Partial | Pause | Resumed | Utterance | Dtmf | Hangup

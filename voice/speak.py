@@ -1,0 +1,116 @@
+"""The Mouth: speech in, paced 20 ms frames out; it knows what has been heard and stops within a frame.
+
+Frames leave on the clock's own schedule, each 20 ms after the one before, so that a late wake-up is caught
+up and never adds up. Only one reply sounds at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from voice import audio, clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Callable
+
+    from voice.audio import Int16
+    from voice.line import Line
+    from voice.tape import Tape
+    from voice.tts.synthesizer import Speech
+
+LATE_US: Final = 60 * clock.MS
+"""A frame later than this is an underrun: the schedule begins anew, for no line buffers more."""
+
+Sounding: TypeAlias = "Callable[[int, int], None]"
+"""Called once with when the first audible sample left: by the clock, and by the tape."""
+
+
+@dataclass(slots=True)
+class Heard:
+    """What the caller has heard of a reply so far."""
+
+    text: str = ""
+    complete: bool = False
+
+
+async def at_once(*pieces: Speech) -> AsyncIterator[Speech]:
+    """Yield *pieces* that are ready."""
+    for piece in pieces:
+        yield piece
+
+
+class Mouth:
+    """Our voice on one line."""
+
+    def __init__(self, line: Line, tape: Tape) -> None:
+        self._line = line
+        self._tape = tape
+        self._turn = asyncio.Lock()
+        self._due = 0
+        self.speaking = False
+        """Whether a reply is sounding."""
+        self.quiet_since_us = clock.now()
+        """When our last sound ended."""
+
+    async def play(self, pieces: AsyncIterable[Speech], heard: Heard, sounding: Sounding) -> None:
+        """Play *pieces* one after another, keeping *heard* up to date; cancelling stops within a frame."""
+        async with self._turn:
+            self.speaking = True
+            told = False
+            before = ""
+            try:
+                async for piece in pieces:
+                    told = await self._piece(piece, before, heard, None if told else sounding) or told
+                    before = heard.text
+                await clock.sleep_until(self._due)
+                heard.complete = True
+            finally:
+                self.speaking = False
+                self.quiet_since_us = clock.now()
+
+    async def _piece(self, piece: Speech, before: str, heard: Heard, sounding: Sounding | None) -> bool:
+        """Play one piece; say whether *sounding* has been told."""
+        sent, told, size = 0, False, piece.samples.size
+        try:
+            while sent < size:
+                await clock.sleep_until(self._due)
+                place = self._send(piece.samples[sent : sent + audio.FRAME], begins=not sent)
+                if sounding and not told and sent <= piece.onset < sent + audio.FRAME:
+                    told = True
+                    self._witness(piece, sent, place, sounding)
+                sent = min(sent + audio.FRAME, size)
+                heard.text = _so_far(before, piece.text, sent / size)
+        except asyncio.CancelledError:
+            if 0 < sent < size:
+                self._send(audio.fade(piece.samples[sent : sent + audio.EDGE], ended=True))
+            raise
+        return told
+
+    def _send(self, samples: Int16, *, begins: bool = False) -> int:
+        """Hand over a frame, filled up with silence; return its place on the tape."""
+        now = clock.now()
+        fresh = now - self._due > (0 if begins else LATE_US)
+        if fresh:
+            self._due = now
+        frame = samples
+        if samples.size < audio.FRAME:
+            frame = audio.silence(audio.FRAME)
+            frame[: samples.size] = samples
+        place = self._tape.agent(frame, fresh=fresh)
+        self._line.send(frame)
+        self._due += audio.FRAME_US
+        return place
+
+    def _witness(self, piece: Speech, sent: int, place: int, sounding: Sounding) -> None:
+        """Tell when the first audible sample left, by the clock and, from the samples sent, by the tape."""
+        by_clock = clock.now() + audio.us(piece.onset - sent)
+        found = audio.first_audible(piece.samples[sent : sent + audio.FRAME])
+        sounding(by_clock, self._tape.clock_at(place + (found or 0)))
+
+
+def _so_far(before: str, text: str, share: float) -> str:
+    """Return the words that have sounded, by proportion."""
+    words = text.split()
+    return " ".join(filter(None, (before, *words[: round(len(words) * share)])))
