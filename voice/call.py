@@ -113,6 +113,16 @@ class Call:
         """Whether nobody speaks and nothing is owed: the caller has the floor."""
         return self._task is None and not (self.ear.speaking or self.ear.waiting)
 
+    @property
+    def sounding_since_us(self) -> int | None:
+        """Since when a reply has been sounding; ``None`` while none is."""
+        return self.mouth.sounding_since_us
+
+    @property
+    def quiet_since_us(self) -> int:
+        """When our last sound ended."""
+        return self.mouth.quiet_since_us
+
     async def run(self) -> None:
         """Take the call from its greeting to the hang-up."""
         async with Crew() as crew:

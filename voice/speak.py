@@ -49,15 +49,14 @@ class Mouth:
         self._tape = tape
         self._turn = asyncio.Lock()
         self._due = 0
-        self.speaking = False
-        """Whether a reply is sounding."""
+        self.sounding_since_us: int | None = None
+        """Since when a reply has been sounding; ``None`` while none is."""
         self.quiet_since_us = clock.now()
         """When our last sound ended."""
 
     async def play(self, pieces: AsyncIterable[Speech], heard: Heard, sounding: Sounding) -> None:
         """Play *pieces* one after another, keeping *heard* up to date; cancelling stops within a frame."""
         async with self._turn:
-            self.speaking = True
             told = False
             before = ""
             try:
@@ -67,7 +66,7 @@ class Mouth:
                 await clock.sleep_until(self._due)
                 heard.complete = True
             finally:
-                self.speaking = False
+                self.sounding_since_us = None
                 self.quiet_since_us = clock.now()
 
     async def _piece(self, piece: Speech, before: str, heard: Heard, sounding: Sounding | None) -> bool:
@@ -107,6 +106,7 @@ class Mouth:
         """Tell when the first audible sample left, by the clock and, from the samples sent, by the tape."""
         by_clock = clock.now() + audio.us(piece.onset - sent)
         found = audio.first_audible(piece.samples[sent : sent + audio.FRAME])
+        self.sounding_since_us = by_clock
         sounding(by_clock, self._tape.clock_at(place + (found or 0)))
 
 

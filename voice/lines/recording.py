@@ -1,0 +1,146 @@
+"""A line whose caller is a recording.
+
+The recorded caller cannot react, so pacing decides what a replay shows. *Gated*, each of the caller's turns
+waits until we have answered the one before, and then for the pause the person made; the pauses inside a
+turn stay as they were recorded, so a reply begun in one is talked over. *Timeline*, the recording runs as
+it was. *Script*, clips are set off by what we do: a barge-in some time into our reply, a hang-up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+import numpy as np
+
+from voice import audio, clock
+from voice.line import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from voice.asr.transcriber import Word
+    from voice.audio import Int16
+    from voice.reference import Reference
+
+GIVE_UP_US: Final = 15 * clock.SECOND
+"""A caller waits so long for the floor, then speaks anyhow."""
+UNANSWERED_US: Final = 3 * clock.SECOND
+"""A caller who gets no answer goes on after so long."""
+GOODBYE_US: Final = 500 * clock.MS
+"""The line stays open so long after the last reply has ended."""
+
+
+class Floor(Protocol):
+    """What a caller hears of us: whose turn it is."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nobody speaks and no answer is owed."""
+        ...
+
+    @property
+    def sounding_since_us(self) -> int | None:
+        """Since when a reply has been sounding; ``None`` while none is."""
+        ...
+
+    @property
+    def quiet_since_us(self) -> int:
+        """When our last sound ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A piece of the caller's side, and what sets it off.
+
+    Its words stand in µs from its own first sample. It begins ``pause_us`` after the floor is free
+    (``when`` is "settled"), after our reply began to sound ("sounding"), or after the clip before
+    ("at once"); ``lead_us`` of it is recorded background before the first word, and is played inside the
+    pause. A clip that ``hangs_up`` ends the call.
+    """
+
+    samples: Int16
+    words: tuple[Word, ...] = ()
+    pause_us: int = 0
+    lead_us: int = 0
+    when: Literal["settled", "sounding", "at once"] = "settled"
+    hangs_up: bool = False
+
+
+class RecordedLine:
+    """A line that plays *clips* and keeps nothing of what it is sent; the call's tape does."""
+
+    def __init__(self, clips: Sequence[Clip], reference: Reference, background: Int16) -> None:
+        """Play *clips*; *background* is the line's own noise, looped while the caller waits."""
+        self._clips = clips
+        self._reference = reference
+        self._background = np.concatenate((background, background[::-1])) if background.size else background
+        self._floor: Floor | None = None
+        self._at = 0
+        self._epoch = 0
+        self._clip_ended_us = 0
+
+    def follow(self, floor: Floor) -> None:
+        """Take turns with *floor*."""
+        self._floor = floor
+
+    def send(self, frame: Int16) -> None:
+        """Take our audio; nobody is there to hear it."""
+
+    async def listen(self) -> AsyncIterator[Frame]:
+        """Yield the caller's frames, each when it has been spoken to its end."""
+        self._epoch = self._clip_ended_us = clock.now()
+        for clip in self._clips:
+            since = clock.now()
+            while not self._due(clip, since):
+                yield await self._frame(self._noise())
+            if clip.hangs_up:
+                return
+            self._announce(clip)
+            for start in range(0, clip.samples.size, audio.FRAME):
+                yield await self._frame(clip.samples[start : start + audio.FRAME])
+            self._clip_ended_us = clock.now()
+        ending = Clip(audio.silence(0), pause_us=GOODBYE_US)
+        since = clock.now()
+        while not self._due(ending, since):
+            yield await self._frame(self._noise())
+
+    def _due(self, clip: Clip, since: int) -> bool:
+        """Whether *clip*, waiting *since* then, may begin with the next frame."""
+        floor, now = self._floor, clock.now()
+        wait = max(0, clip.pause_us - clip.lead_us)
+        if floor is None or clip.when == "at once":
+            return now >= since + wait
+        if now >= since + GIVE_UP_US + wait:
+            return True
+        if clip.when == "sounding":
+            return floor.sounding_since_us is not None and now >= floor.sounding_since_us + wait
+        answered = floor.quiet_since_us > self._clip_ended_us or now >= self._clip_ended_us + UNANSWERED_US
+        return floor.settled and answered and now >= floor.quiet_since_us + wait
+
+    def _announce(self, clip: Clip) -> None:
+        """Put the words of *clip* where they will be spoken."""
+        start = audio.us(self._at)
+        moved = [
+            replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)
+            for word in clip.words
+        ]
+        self._reference.words.extend(moved)
+        if moved:
+            self._reference.turn_ends_us.append(moved[-1].ended_us)
+
+    def _noise(self) -> Int16:
+        """Return the next frame of the line's background."""
+        if not self._background.size:
+            return audio.silence(audio.FRAME)
+        return np.take(self._background, range(self._at, self._at + audio.FRAME), mode="wrap")
+
+    async def _frame(self, samples: Int16) -> Frame:
+        """Return *samples* as the next frame, at the moment its last sample has been spoken."""
+        if samples.size < audio.FRAME:
+            samples = np.concatenate((samples, audio.silence(audio.FRAME - samples.size)))
+        frame = Frame(samples, self._at)
+        self._at += audio.FRAME
+        await clock.sleep_until(self._epoch + audio.us(self._at))
+        return frame
