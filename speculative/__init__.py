@@ -1,1 +1,1 @@
-"""."""
+"""Speculation: replies made ready before they are asked for. Nothing is in it yet."""

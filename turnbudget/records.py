@@ -174,6 +174,11 @@ class Summary(Record, frozen=True, kw_only=True):
     """The headline: of all caller turns, those with a sound inside the budget."""
     under_200: Share
     """Of all caller turns, those with an answer (no bridge) within 200 ms."""
+    superseded_early: Share
+    """Of all caller turns, those that the caller took back inside the budget, before any sound.
+
+    None was owed a sound yet; they count against ``in_time`` all the same.
+    """
     first_sound: Spread
     first_answer: Spread
     stages: tuple[StageTotal, ...]

@@ -6,13 +6,14 @@ the same truth, wherever gating has moved it to.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from voice import clock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voice.asr.transcriber import Word
 
 APART_US: Final = 400 * clock.MS
@@ -24,7 +25,16 @@ class Reference:
     """The words spoken so far, in the order of their times, and where each of the caller's turns ends."""
 
     words: list[Word] = field(default_factory=list)
-    turn_ends_us: list[int] = field(default_factory=list)
+    turns: list[tuple[int, int]] = field(default_factory=list)
+    """Where each of the caller's turns begins and ends."""
+    taken: int = 0
+    """Words that belong to an utterance by now."""
+
+    def announce(self, words: Sequence[Word]) -> None:
+        """Add the *words* of one of the caller's turns, which is about to be spoken."""
+        self.words.extend(words)
+        if words:
+            self.turns.append((words[0].began_us, words[-1].ended_us))
 
     def last_end(self, detected_us: int, decided_us: int) -> int | None:
         """Return the end of the last word by *decided_us*, if it agrees with the end *detected_us*."""
@@ -33,17 +43,16 @@ class Reference:
             return None
         return max(ends)
 
-    def text(self, began_us: int, ended_us: int) -> str:
-        """Return the words whose middle lies between *began_us* and *ended_us*."""
-        middles = [(word.began_us + word.ended_us) // 2 for word in self.words]
-        spoken = self.words[bisect_left(middles, began_us) : bisect_left(middles, ended_us)]
-        return " ".join(word.text for word in spoken)
+    def take(self, ended_us: int) -> str:
+        """Return the words not taken yet that were spoken by *ended_us*, and take them.
+
+        Each word is taken once, so a word that nobody heard is missing in the utterance after it.
+        """
+        words = self.words[self.taken :]
+        by_then = [word.text for word in words if (word.began_us + word.ended_us) // 2 <= ended_us]
+        self.taken += len(by_then)
+        return " ".join(by_then)
 
     def goes_on_after(self, at_us: int) -> bool:
-        """Whether *at_us* lies inside one of the caller's turns: more words come after it."""
-        for end in self.turn_ends_us:
-            if end > at_us:
-                began = [word for word in self.words if word.ended_us <= end and word.ended_us <= at_us]
-                before = [other for other in self.turn_ends_us if other <= at_us]
-                return bool(began) and began[-1].ended_us > max(before, default=-1)
-        return False
+        """Whether *at_us* lies inside one of the caller's turns, so that more words come after it."""
+        return any(began < at_us < ended for began, ended in self.turns)

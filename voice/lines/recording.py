@@ -122,13 +122,12 @@ class RecordedLine:
     def _announce(self, clip: Clip) -> None:
         """Put the words of *clip* where they will be spoken."""
         start = audio.us(self._at)
-        moved = [
-            replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)
-            for word in clip.words
-        ]
-        self._reference.words.extend(moved)
-        if moved:
-            self._reference.turn_ends_us.append(moved[-1].ended_us)
+        self._reference.announce(
+            [
+                replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)
+                for word in clip.words
+            ]
+        )
 
     def _noise(self) -> Int16:
         """Return the next frame of the line's background."""

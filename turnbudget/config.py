@@ -1,0 +1,144 @@
+"""The configuration: a TOML file, every key of which has a default and a meaning.
+
+Unknown keys and wrong types are refused with the place they stand at. Times are milliseconds here, for
+people; :mod:`turnbudget.compose` turns them into microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Ms = Annotated[int, msgspec.Meta(ge=0, le=3_600_000)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class EndpointTable(Table, frozen=True):
+    """``[endpoint]``: how long a silence ends a turn."""
+
+    silence_ms: Positive = 600
+    start_ms: Positive = 90
+    longest_ms: Positive = 10_000
+
+
+class AsrTable(Table, frozen=True):
+    """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint."""
+
+    engine: Literal["auto", "moonshine", "vosk", "scripted"] = "auto"
+    model: str = ""
+    text_ms: Positive = 500
+    scripted_final_ms: Ms = 80
+    scripted_lag_ms: Ms = 200
+
+
+class VadTable(Table, frozen=True):
+    """``[vad]``: who detects speech."""
+
+    engine: Literal["auto", "silero", "energy", "scripted"] = "auto"
+
+
+class TtsTable(Table, frozen=True):
+    """``[tts]``: who speaks, and how fast (words a minute)."""
+
+    engine: Literal["auto", "pyttsx3", "piper", "scripted"] = "auto"
+    voice: str = ""
+    rate: Annotated[int, msgspec.Meta(ge=50, le=500)] = 180
+    scripted_ms: Ms = 40
+
+
+class PhraseTable(Table, frozen=True):
+    """``[phrases]``: sentences rendered before the call; '' for no greeting or no re-prompt."""
+
+    greeting: str = "Hello, this is Harper Valley Bank. How can I help you?"
+    bridge: str = "One moment, please."
+    pardon: str = "Sorry, I didn't catch that."
+    apology: str = "I'm sorry, I can't answer that just now."
+    reprompt: str = "Are you still there?"
+
+
+class RuleTable(Table, frozen=True):
+    """One rule of ``[[responder.rules]]``."""
+
+    when: str
+    say: str
+    delay_ms: Ms = 0
+
+
+class OtherwiseTable(Table, frozen=True):
+    """``[responder.otherwise]``: what to say when no rule matches."""
+
+    say: str = "I see. Please tell me more."
+    delay_ms: Ms = 0
+
+
+class ResponderTable(Table, frozen=True):
+    """``[responder]``: the scripted responder's table, tried from the top."""
+
+    rules: tuple[RuleTable, ...] = (
+        RuleTable(r"\b(bye|goodbye|good night)\b", "Goodbye, and have a great day."),
+        RuleTable(
+            r"\bno\b.*\b(thank|thanks|it|all)\b|that's all|that was (it|going)",
+            "Thank you for calling. Have a great day.",
+        ),
+        RuleTable(
+            r"\b(lost|stolen|replace)\b.*\bcard\b", "I can replace it. Is it your debit or credit card?"
+        ),
+        RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?", 120),
+        RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?", 120),
+        RuleTable(r"\bappointment\b", "Certainly. Which day and time suit you best?", 120),
+        RuleTable(r"\bpassword\b", "I can reset it. I have sent you a temporary one by mail.", 120),
+        RuleTable(r"\b(hours|open|close)\b", "The branch is open from nine to five, Monday to Friday.", 120),
+        RuleTable(r"\b(order|checks)\b", "I can order checks. Which address shall they go to?", 120),
+        RuleTable(r"\b(pay|bill)\b", "Happy to help. Which company is the bill from?", 120),
+        RuleTable(
+            r"\b(checking|savings|debit|credit)\b", "Alright, I have that done for you. Anything else?", 200
+        ),
+        RuleTable(r"\b(thank|thanks)\b", "You're welcome. Is there anything else?"),
+        RuleTable(r"\b(hello|hi|hey)\b", "Hello. What can I do for you?"),
+        RuleTable(r"^(yes|yeah|sure|okay|ok)\b", "Alright, thank you."),
+    )
+    otherwise: OtherwiseTable = OtherwiseTable()
+
+
+class Config(Table, frozen=True):
+    """The whole file."""
+
+    budget_ms: Positive = 800
+    patience_ms: Positive = 5_000
+    murmur_ms: Positive = 200
+    idle_ms: Positive = 8_000
+    reprompts: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
+    endpoint: EndpointTable = EndpointTable()
+    vad: VadTable = VadTable()
+    asr: AsrTable = AsrTable()
+    tts: TtsTable = TtsTable()
+    phrases: PhraseTable = PhraseTable()
+    responder: ResponderTable = ResponderTable()
+
+    def __post_init__(self) -> None:
+        if self.patience_ms <= self.budget_ms:
+            raise ValueError("patience_ms must be longer than budget_ms: an answer may follow a bridge")
+        if self.endpoint.silence_ms >= self.budget_ms:
+            raise ValueError("endpoint.silence_ms eats the whole budget_ms")
+
+
+def load(path: Path | None) -> Config:
+    """Return the configuration at *path*, or the default; raises ConfigError, one line."""
+    if path is None:
+        return Config()
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Config)
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(error), where=str(path), remedy="see `turnbudget config`") from None

@@ -1,0 +1,122 @@
+"""A recorded conversation: who spoke when, and the caller's sound, cut into turns.
+
+Knows nothing of files (:mod:`turnbudget.sources` reads them) nor of clocks: it turns segments of speech
+into the clips that a :class:`~voice.lines.recording.RecordedLine` plays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from voice import audio, clock
+from voice.lines.recording import Clip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from voice.asr.transcriber import Word
+    from voice.audio import Int16
+
+LEAD_US: Final = 300 * clock.MS
+"""Recorded background kept before a turn's first word and after its last, where there is so much."""
+BACKGROUND_US: Final = 500 * clock.MS
+"""Length of the line's own noise, taken where the caller's channel is quietest."""
+
+Pacing: TypeAlias = Literal["gated", "timeline", "script"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of one side's speech, in µs on the call's clock; words are empty where none are known."""
+
+    began_us: int
+    ended_us: int
+    words: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One recorded call: the caller's channel on the call's clock, and who spoke when."""
+
+    name: str
+    source: str
+    caller: Int16
+    caller_speech: tuple[Segment, ...]
+    agent_speech: tuple[Segment, ...]
+    has_words: bool
+    """Whether the segments come from a reference with word times, rather than from a detector."""
+    notes: tuple[str, ...] = ()
+
+    def turns(self) -> list[tuple[Segment, ...]]:
+        """Return the caller's segments by turn: one ends where the agent begins to speak."""
+        turns: list[list[Segment]] = []
+        last: Segment | None = None
+        for segment in sorted(self.caller_speech, key=lambda segment: segment.began_us):
+            if last and not _speaks_between(self.agent_speech, last.began_us, segment.began_us):
+                turns[-1].append(segment)
+            else:
+                turns.append([segment])
+            last = segment
+        return [tuple(turn) for turn in turns]
+
+    def clips(self, pacing: Pacing) -> list[Clip]:
+        """Return what the caller's side plays."""
+        turns = self.turns()
+        if pacing == "timeline":
+            words = tuple(word for turn in turns for segment in turn for word in segment.words)
+            return [Clip(self.caller, words, when="at once")]
+        spans = [(turn[0].began_us, turn[-1].ended_us) for turn in turns]
+        clips = []
+        for index, (turn, (began, ended)) in enumerate(zip(turns, spans, strict=True)):
+            before = spans[index - 1][1] if index else 0
+            after = spans[index + 1][0] if index + 1 < len(spans) else audio.us(self.caller.size)
+            start = max(began - LEAD_US, (before + began) // 2 if index else 0, 0)
+            end = min(ended + LEAD_US, (ended + after) // 2 if index + 1 < len(spans) else after)
+            clips.append(self._clip(turn, start, max(end, ended), began - start))
+        return clips
+
+    def _clip(self, turn: Sequence[Segment], start_us: int, end_us: int, lead_us: int) -> Clip:
+        words = [word for segment in turn for word in segment.words]
+        moved = (
+            replace(word, began_us=word.began_us - start_us, ended_us=word.ended_us - start_us)
+            for word in words
+        )
+        return Clip(
+            self.caller[audio.samples(start_us) : audio.samples(end_us)],
+            tuple(moved),
+            pause_us=self._pause_before(turn[0].began_us),
+            lead_us=lead_us,
+        )
+
+    def _pause_before(self, began_us: int) -> int:
+        """Return the person's own pause: from the end of the agent's speech to the caller's; 0 if none."""
+        ended = [segment.ended_us for segment in self.agent_speech if segment.began_us < began_us]
+        return max(0, began_us - max(ended, default=began_us))
+
+    def background(self) -> Int16:
+        """Return the half second in which the caller's channel is quietest."""
+        size = audio.samples(BACKGROUND_US)
+        windows = self.caller.size // size
+        if not windows:
+            return audio.silence(0)
+        blocks = self.caller[: windows * size].reshape(windows, size)
+        quietest = int(np.argmin(np.abs(blocks.astype(np.int32)).mean(axis=1)))
+        return self.caller[quietest * size : (quietest + 1) * size]
+
+
+def _speaks_between(segments: Iterable[Segment], began_us: int, ended_us: int) -> bool:
+    return any(began_us <= segment.began_us < ended_us for segment in segments)
+
+
+def segments_of(voiced: Iterable[tuple[int, int]], apart_us: int = 300 * clock.MS) -> tuple[Segment, ...]:
+    """Return stretches of voice (µs) as segments; stretches less than *apart_us* apart are one."""
+    joined: list[tuple[int, int]] = []
+    for began, ended in voiced:
+        if joined and began - joined[-1][1] < apart_us:
+            joined[-1] = (joined[-1][0], ended)
+        else:
+            joined.append((began, ended))
+    return tuple(Segment(began, ended) for began, ended in joined)

@@ -1,0 +1,135 @@
+"""From a turn's account to the row that is written: the zero set right, every time counted from it.
+
+Where the recording has word times the true end of speech is the reference's, and the account is moved onto
+it; where it has none the detector's last voiced sample stays the zero, and the row says which.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnbudget.records import CriticalRow, DecisionRow, EntryRow, LaneRow, Row
+
+if TYPE_CHECKING:
+    from voice.call import Entry
+    from voice.ledger import Account
+    from voice.reference import Reference
+
+
+def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
+    call: str,
+    entry: Entry,
+    *,
+    call_epoch_us: int,
+    media_epoch_us: int,
+    reference: Reference | None,
+    budget_us: int,
+) -> Row:
+    """Return *entry* as a row of *call*, whose clock began at *call_epoch_us*.
+
+    *reference* counts in the caller's media, whose first sample sounded at *media_epoch_us*.
+    """
+    account = entry.account
+    detected = account.zero_us
+    true_end = None
+    utterance = entry.utterance
+    if reference and utterance:
+        true_end = reference.last_end(detected - media_epoch_us, utterance.decided_us - media_epoch_us)
+        if true_end is not None:
+            account = account.since(true_end + media_epoch_us)
+    zero = account.zero_us
+    sound = account.first_sound_us
+    return Row(
+        kind=entry.kind,
+        call=call,
+        turn=entry.number,
+        outcome=account.outcome,
+        heard=utterance.text if utterance else "",
+        said=entry.said,
+        reference=reference.take(detected - media_epoch_us) if reference and utterance else None,
+        speech_began_call_us=(utterance.began_us if utterance else zero) - call_epoch_us,
+        speech_ended_call_us=zero - call_epoch_us,
+        speech_ended_by="vad" if true_end is None else "reference",
+        vad_ended_call_us=detected - call_epoch_us,
+        budget_us=budget_us,
+        first_sound_us=_after(zero, sound),
+        first_answer_us=_after(zero, account.first_answer_us),
+        closed_us=account.closed_us - zero,
+        witness_us=_after(zero, account.witness_us),
+        false_cut=bool(
+            reference and utterance and sound is not None and reference.goes_on_after(sound - media_epoch_us)
+        ),
+        entries=_entries(account),
+        lanes=tuple(
+            LaneRow(
+                name=lane.name,
+                began_us=lane.began_us - zero,
+                ended_us=(lane.began_us if lane.ended_us is None else lane.ended_us) - zero,
+                outcome=lane.outcome,
+                saved_us=lane.saved_us,
+                wasted_us=lane.wasted_us,
+            )
+            for lane in account.lanes
+        ),
+        decisions=tuple(
+            DecisionRow(at_us=decision.at_us - zero, took=decision.took, because=decision.because)
+            for decision in account.decisions
+        ),
+        critical=_critical(account),
+    )
+
+
+def unheard(  # noqa: PLR0913 - whose turn, when, and what it waited for
+    call: str,
+    number: int,
+    *,
+    began_us: int,
+    ended_us: int,
+    text: str,
+    waited_us: int,
+    budget_us: int,
+) -> Row:
+    """Return the row of a turn that the reference has and that nobody heard: it was owed an answer."""
+    return Row(
+        kind="turn",
+        call=call,
+        turn=number,
+        outcome="silent",
+        heard="",
+        said="",
+        reference=text,
+        speech_began_call_us=began_us,
+        speech_ended_call_us=ended_us,
+        speech_ended_by="reference",
+        vad_ended_call_us=ended_us,
+        budget_us=budget_us,
+        first_sound_us=None,
+        first_answer_us=None,
+        closed_us=waited_us,
+        witness_us=None,
+        entries=(EntryRow(stage="endpoint", us=waited_us, owner="vad heard nothing", owner_kind="service"),),
+    )
+
+
+def _after(zero: int, instant: int | None) -> int | None:
+    return None if instant is None else instant - zero
+
+
+def _entries(account: Account) -> tuple[EntryRow, ...]:
+    return tuple(
+        EntryRow(
+            stage=entry.stage,
+            us=entry.us,
+            owner=entry.owner.name,
+            owner_kind=entry.owner.kind,
+            outcome=entry.outcome,
+        )
+        for entry in account.entries
+    )
+
+
+def _critical(account: Account) -> CriticalRow | None:
+    longest = account.critical
+    if longest is None:
+        return None
+    return CriticalRow(stage=longest.stage, owner=longest.owner.name, us=longest.us)
