@@ -26,7 +26,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EndpointTable(Table, frozen=True):
     """``[endpoint]``: how long a silence ends a turn."""
 
-    silence_ms: Positive = 600
+    silence_ms: Positive = 550
     start_ms: Positive = 90
     longest_ms: Positive = 10_000
 
@@ -60,7 +60,7 @@ class PhraseTable(Table, frozen=True):
     """``[phrases]``: sentences rendered before the call; '' for no greeting or no re-prompt."""
 
     greeting: str = "Hello, this is Harper Valley Bank. How can I help you?"
-    bridge: str = "One moment, please."
+    bridge: str = "One moment."
     pardon: str = "Sorry, I didn't catch that."
     apology: str = "I'm sorry, I can't answer that just now."
     reprompt: str = "Are you still there?"
@@ -93,15 +93,17 @@ class ResponderTable(Table, frozen=True):
         RuleTable(
             r"\b(lost|stolen|replace)\b.*\bcard\b", "I can replace it. Is it your debit or credit card?"
         ),
-        RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?", 120),
-        RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?", 120),
-        RuleTable(r"\bappointment\b", "Certainly. Which day and time suit you best?", 120),
-        RuleTable(r"\bpassword\b", "I can reset it. I have sent you a temporary one by mail.", 120),
-        RuleTable(r"\b(hours|open|close)\b", "The branch is open from nine to five, Monday to Friday.", 120),
-        RuleTable(r"\b(order|checks)\b", "I can order checks. Which address shall they go to?", 120),
-        RuleTable(r"\b(pay|bill)\b", "Happy to help. Which company is the bill from?", 120),
+        RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?"),
+        RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?"),
+        RuleTable(r"\bappointment\b", "Certainly. Which day and time suit you best?"),
+        RuleTable(r"\bpassword\b", "I can reset it. I have sent you a temporary one by mail."),
+        RuleTable(r"\b(hours|open|close)\b", "The branch is open from nine to five, Monday to Friday."),
+        RuleTable(r"\b(order|checks)\b", "I can order checks. Which address shall they go to?"),
+        RuleTable(r"\b(pay|bill)\b", "Happy to help. Which company is the bill from?"),
         RuleTable(
-            r"\b(checking|savings|debit|credit)\b", "Alright, I have that done for you. Anything else?", 200
+            r"\b(checking|savings|debit|credit)\b",
+            "Alright, I have that done for you. Anything else?",
+            1_200,  # as long as a look-up may take, so that the bridge is heard
         ),
         RuleTable(r"\b(thank|thanks)\b", "You're welcome. Is there anything else?"),
         RuleTable(r"\b(hello|hi|hey)\b", "Hello. What can I do for you?"),

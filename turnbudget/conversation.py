@@ -65,10 +65,10 @@ class Conversation:
     def clips(self, pacing: Pacing) -> list[Clip]:
         """Return what the caller's side plays."""
         turns = self.turns()
+        spans = [(turn[0].began_us, turn[-1].ended_us) for turn in turns]
         if pacing == "timeline":
             words = tuple(word for turn in turns for segment in turn for word in segment.words)
-            return [Clip(self.caller, words, when="at once")]
-        spans = [(turn[0].began_us, turn[-1].ended_us) for turn in turns]
+            return [Clip(self.caller, words, tuple(spans), when="at once")]
         clips = []
         for index, (turn, (began, ended)) in enumerate(zip(turns, spans, strict=True)):
             before = spans[index - 1][1] if index else 0
@@ -87,6 +87,7 @@ class Conversation:
         return Clip(
             self.caller[audio.samples(start_us) : audio.samples(end_us)],
             tuple(moved),
+            ((turn[0].began_us - start_us, turn[-1].ended_us - start_us),),
             pause_us=self._pause_before(turn[0].began_us),
             lead_us=lead_us,
         )

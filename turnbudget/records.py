@@ -82,7 +82,8 @@ class Row(Record, frozen=True, kw_only=True):
     witness_us: int | None
     """When the first audible sample left, read off the sent samples, not off the ledger."""
     false_cut: bool = False
-    """A sound began in a pause, and the reference says that the caller had more to say."""
+    """A sound began in a pause of the caller, who had more to say by the reference (word times, or where a
+    detector that heard the whole recording found the turn to end)."""
     entries: tuple[EntryRow, ...]
     lanes: tuple[LaneRow, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()

@@ -22,18 +22,20 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
     *,
     call_epoch_us: int,
     media_epoch_us: int,
-    reference: Reference | None,
+    reference: Reference,
+    has_words: bool,
     budget_us: int,
 ) -> Row:
     """Return *entry* as a row of *call*, whose clock began at *call_epoch_us*.
 
-    *reference* counts in the caller's media, whose first sample sounded at *media_epoch_us*.
+    *reference* counts in the caller's media, whose first sample sounded at *media_epoch_us*; it knows where
+    turns end, and, if it *has_words*, what was said.
     """
     account = entry.account
     detected = account.zero_us
     true_end = None
     utterance = entry.utterance
-    if reference and utterance:
+    if utterance:
         true_end = reference.last_end(detected - media_epoch_us, utterance.decided_us - media_epoch_us)
         if true_end is not None:
             account = account.since(true_end + media_epoch_us)
@@ -46,7 +48,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         outcome=account.outcome,
         heard=utterance.text if utterance else "",
         said=entry.said,
-        reference=reference.take(detected - media_epoch_us) if reference and utterance else None,
+        reference=reference.take(detected - media_epoch_us) if has_words and utterance else None,
         speech_began_call_us=(utterance.began_us if utterance else zero) - call_epoch_us,
         speech_ended_call_us=zero - call_epoch_us,
         speech_ended_by="vad" if true_end is None else "reference",
@@ -56,9 +58,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         first_answer_us=_after(zero, account.first_answer_us),
         closed_us=account.closed_us - zero,
         witness_us=_after(zero, account.witness_us),
-        false_cut=bool(
-            reference and utterance and sound is not None and reference.goes_on_after(sound - media_epoch_us)
-        ),
+        false_cut=bool(utterance and sound and reference.goes_on_after(sound - media_epoch_us)),
         entries=_entries(account),
         lanes=tuple(
             LaneRow(

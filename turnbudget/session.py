@@ -101,7 +101,8 @@ class Session:
                 entry,
                 call_epoch_us=self._call.epoch_us,
                 media_epoch_us=self._call.ear.epoch_us,
-                reference=self._reference if self._conversation.has_words else None,
+                reference=self._reference,
+                has_words=self._conversation.has_words,
                 budget_us=self._studio.manners.budget_us,
             )
         )

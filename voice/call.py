@@ -50,7 +50,7 @@ class Manners:
     """To the answer, when a bridge has gone before it."""
     text_us: int = 500_000
     """Longest wait for a final text after the endpoint; then the partial text has to do."""
-    murmur_us: int = 300_000
+    murmur_us: int = 200_000
     """Voice without a word that is asked about; shorter is a breath or a click."""
     idle_us: int = 8_000_000
     """Silence after which we ask whether the caller is still there."""
@@ -202,6 +202,8 @@ class Call:
             Budget(zero + self._manners.budget_us),
             Budget(zero + self._manners.patience_us),
         )
+        if self._unanswered:
+            turn.ledger.decide("words joined", "those of the turn before were never answered")
         if self.ear.speaking:  # the caller went on while the text was being made
             account = turn.ledger
             account.charge("endpoint", Owner(utterance.rule, "setting"), utterance.decided_us)

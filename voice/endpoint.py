@@ -2,33 +2,30 @@
 
 It counts samples of voiced and unvoiced windows and knows neither detectors nor engines nor time.
 
-The stop counter leaks: a voiced window takes off ``leak`` times its length instead of setting the counter
-to zero, so that a blip each few hundred milliseconds (a click, a distant word) cannot hold a turn open for
-ever, and a caller who really speaks on resets it within a third of the silence that had passed.
+Speech begins, and goes on after a pause, when enough voice has come together: a leaky counter that voiced
+windows fill and unvoiced ones empty. So a blip (a click, a breath, a distant word) opens no turn, and,
+since the silence is measured from the last voice that was no blip, holds none open either.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from voice import audio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LEAK: Final = 3
-"""Voice counts three times as much as silence: 12 low windows and one high one still end a turn."""
-
 
 @dataclass(frozen=True, slots=True)
 class Endpointing:
     """How long a silence ends a turn. All in microseconds of media time."""
 
-    silence_us: int = 600_000
+    silence_us: int = 550_000
     """Silence from the last voiced sample that ends the turn."""
     start_us: int = 90_000
-    """Voice that opens a turn; shorter is a click."""
+    """Voice that opens a turn, or takes it up after a pause; shorter is a click."""
     longest_us: int = 10_000_000
     """An utterance is taken as over after so long, whoever or whatever keeps sounding."""
 
@@ -56,12 +53,15 @@ class WentOn:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn is over: its last voiced sample was ``at``; ``rule`` names the setting that ended it."""
+    """The turn began at ``began`` and is over: its last voiced sample was ``at``.
 
+    ``rule`` names the setting that ended it, ``voiced`` is how many of its samples were voiced.
+    """
+
+    began: int
     at: int
     rule: str
     voiced: int
-    """Samples that were voiced."""
 
 
 Signal: TypeAlias = Began | Paused | WentOn | Ended
@@ -74,15 +74,17 @@ class Endpoint:
         self._silence = audio.samples(settings.silence_us)
         self._start = audio.samples(settings.start_us)
         self._longest = audio.samples(settings.longest_us)
+        self.began = 0
+        """The first voiced sample of the utterance."""
         self._reset()
 
     def _reset(self) -> None:
         self.speaking = False
         self.paused = False
-        self._began = 0
-        self._voiced = 0
-        self._quiet = 0
         self._last = 0
+        self._voiced = 0
+        self._rising = 0
+        self._rose = 0
 
     def process(self, at: int, count: int, *, voiced: bool, edge: Callable[[], int]) -> Signal | None:
         """Take the window of *count* samples at *at* and return what it changed, if anything.
@@ -90,47 +92,43 @@ class Endpoint:
         *edge* is asked, when a silence begins, for the last voiced sample: a detector falls late, the
         sound's level does not.
         """
-        if not self.speaking:
-            return self._listen(at, count, voiced=voiced)
         ended = at + count
-        if voiced:
-            self._voiced += count
-        if not self.paused:
-            if voiced:
-                self._last = ended
-            else:
-                self._last = min(max(edge(), self._began), ended)
-                self._quiet = ended - self._last
-                self.paused = True
-                return self._over(ended) or Paused(self._last)
-        elif voiced:
-            self._quiet -= LEAK * count
-            if self._quiet <= 0:
+        if not self.speaking:
+            if not self._rises(at, count, voiced=voiced):
+                return None
+            self.speaking, self.began, self._last, self._voiced = True, self._rose, ended, self._rising
+            return Began(self.began)
+        if self.paused:
+            if self._rises(at, count, voiced=voiced):
                 self.paused, self._last = False, ended
-                return WentOn(at)
+                self._voiced += self._rising
+                return WentOn(self._rose)
+        elif voiced:
+            self._last = ended
+            self._voiced += count
         else:
-            self._quiet += count
-        return self._over(ended)
+            self._last = min(max(edge(), self.began), ended)
+            self.paused, self._rising = True, 0
+            return self._over(ended, voiced=False) or Paused(self._last)
+        return self._over(ended, voiced=voiced)
 
-    def _listen(self, at: int, count: int, *, voiced: bool) -> Signal | None:
+    def _rises(self, at: int, count: int, *, voiced: bool) -> bool:
+        """Fill or empty the counter of voice; say whether enough has come together."""
         if not voiced:
-            self._voiced = max(0, self._voiced - count)
-            return None
-        if not self._voiced:
-            self._began = at
-        self._voiced += count
-        if self._voiced < self._start:
-            return None
-        self.speaking, self._last, self._quiet = True, at + count, 0
-        return Began(self._began)
+            self._rising = max(0, self._rising - count)
+            return False
+        if not self._rising:
+            self._rose = at
+        self._rising += count
+        return self._rising >= self._start
 
-    def _over(self, now: int) -> Ended | None:
-        if self.paused and self._quiet >= self._silence:
+    def _over(self, now: int, *, voiced: bool) -> Ended | None:
+        if self.paused and not voiced and now - self._last >= self._silence:
             rule = "endpoint.silence_ms"
-        elif now - self._began >= self._longest:
+        elif now - self.began >= self._longest:
             rule = "endpoint.longest_ms"
         else:
             return None
-        ended = Ended(self._last, rule, self._voiced)
+        ended = Ended(self.began, self._last, rule, self._voiced)
         self._reset()
         return ended

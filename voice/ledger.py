@@ -113,6 +113,13 @@ class Account:
         """The entry that cost most: which wait to shorten first."""
         return max(self.entries, key=lambda entry: entry.us, default=None)
 
+    def since(self, zero_us: int) -> Account:
+        """Return the account with its zero moved: the first entry begins there, whatever lies before is cut."""
+        entries = [entry for entry in self.entries if entry.ended_us > zero_us]
+        if entries:
+            entries[0] = replace(entries[0], began_us=zero_us)
+        return replace(self, zero_us=zero_us, entries=tuple(entries))
+
 
 @dataclass(slots=True)
 class Ledger:
@@ -155,8 +162,9 @@ class Ledger:
             self._stack.remove((stage, owner))
 
     def otherwise(self, stage: Stage, owner: Owner) -> None:
-        """Charge *stage* from now on to whatever time no other stage claims."""
-        self.cut()
+        """Charge *stage* to whatever time no other stage claims, from the last entry's end on."""
+        if len(self._stack) > 1 or self._stack[0][0] != "unaccounted":
+            self.cut()
         self._stack[0] = (stage, owner)
 
     def cut(self, at_us: int | None = None, outcome: str = "done") -> None:

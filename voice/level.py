@@ -24,8 +24,10 @@ QUIETEST: Final = 32768.0**2 * 10.0**-6.5
 """Power of −65 dBFS: below that lies the noise of a 16-bit telephone line, and digital silence."""
 CONTRAST: Final = 4.0
 """Voice stands 6 dB (a power ratio of 4) above the noise floor."""
-FALL: Final = 10.0**-3
-"""A voice has ended 30 dB below its own peak: what follows is its echo and the line's."""
+FALL: Final = 10.0**-3.5
+"""A voice has ended 35 dB below its own peak: what follows is its echo and the line's. Measured against the
+word times of 66 turns of recorded telephone speech (2026-11): median 20 ms early, 90 % within -90 to +70 ms;
+30 dB cuts a final s, 40 dB hears the room."""
 
 
 class Level:

@@ -76,7 +76,6 @@ class Ear:
         self._voiced = False
         self._recent: deque[tuple[int, Int16]] = deque(maxlen=PREROLL // audio.FRAME + 6)
         self._dictation: Dictation | None = None
-        self._began = 0
         self._ended = -PREROLL
         self._partial = ""
         self.waiting = 0
@@ -91,9 +90,14 @@ class Ear:
         """Whether the caller is in an utterance, pauses in it included."""
         return self._endpoint.speaking
 
+    @property
+    def epoch_us(self) -> int:
+        """When the first sample of the caller's media sounded, in µs on the clock."""
+        return self._epoch or 0
+
     def at_clock(self, at: int) -> int:
         """Return when the caller's sample *at* sounded, in µs on the clock."""
-        return (self._epoch or 0) + audio.us(at)
+        return self.epoch_us + audio.us(at)
 
     def hear(self, frame: Frame) -> None:
         """Take a frame that has just arrived."""
@@ -130,7 +134,7 @@ class Ear:
                 return None
             self._shift -= gap  # the line counts only what it sends; the silence between is ours
             return self._next
-        if gap > JUMP and abs(audio.samples(clock.now() - (self._epoch or 0)) - at) > JUMP:
+        if gap > JUMP and abs(audio.samples(clock.now() - self.epoch_us) - at) > JUMP:
             self._shift -= gap
             return self._next
         if gap and self.speaking:
@@ -164,7 +168,7 @@ class Ear:
             self._follow(signal)
 
     def _edge(self) -> int:
-        return self._level.last_voiced(self._began)
+        return self._level.last_voiced(self._endpoint.began)
 
     def _follow(self, signal: Signal) -> None:
         match signal:
@@ -181,7 +185,7 @@ class Ear:
                 self._ended = signal.at
                 self.waiting += 1
                 self._crew.create_task(
-                    self._finish(dictation, signal, self.at_clock(self._began), clock.now()),
+                    self._finish(dictation, signal, self.at_clock(signal.began), clock.now()),
                     name="final text",
                 )
             case _:  # pragma: no cover - the machine gives no other signal
@@ -190,7 +194,6 @@ class Ear:
     def _begin(self, at: int) -> None:
         """Begin a dictation with what was heard before the detector opened."""
         start = max(at - PREROLL, self._ended + TAIL, self._recent[0][0])
-        self._began = at
         self._partial = ""
         self._dictation = self._transcriber.begin(start)
         for place, samples in self._recent:

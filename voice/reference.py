@@ -30,18 +30,15 @@ class Reference:
     taken: int = 0
     """Words that belong to an utterance by now."""
 
-    def announce(self, words: Sequence[Word]) -> None:
-        """Add the *words* of one of the caller's turns, which is about to be spoken."""
+    def announce(self, words: Sequence[Word], turns: Sequence[tuple[int, int]]) -> None:
+        """Add the *words* and *turns* that are about to be spoken."""
         self.words.extend(words)
-        if words:
-            self.turns.append((words[0].began_us, words[-1].ended_us))
+        self.turns.extend(turns)
 
     def last_end(self, detected_us: int, decided_us: int) -> int | None:
         """Return the end of the last word by *decided_us*, if it agrees with the end *detected_us*."""
-        ends = [word.ended_us for word in self.words if word.ended_us <= decided_us]
-        if not ends or abs(max(ends) - detected_us) > APART_US:
-            return None
-        return max(ends)
+        end = max((word.ended_us for word in self.words if word.ended_us <= decided_us), default=None)
+        return None if end is None or abs(end - detected_us) > APART_US else end
 
     def take(self, ended_us: int) -> str:
         """Return the words not taken yet that were spoken by *ended_us*, and take them.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from voice import audio, clock
 from voice.errors import ComponentError
 from voice.ledger import Ledger, Owner
 from voice.speak import Heard, at_once
-from voice.text import speakable, split
+from voice.sentences import split
+from voice.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from voice.speak import Mouth
     from voice.tts.synthesizer import Speech, Synthesizer
 
-AHEAD = 4
+AHEAD: Final = 4
 """Pieces of a reply rendered ahead of its playing."""
+LOOP: Final = Owner("event loop", "own code")
+"""Who is charged while one task has ended and the next has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ def account_for_listening(turn: Turn) -> None:
             lane.end("dropped", work.ended_us, wasted_us=cost)
     if heard.because:
         ledger.decide("partial text", heard.because)
+    ledger.otherwise("choose", LOOP)
 
 
 def bridge_at(turn: Turn, desk: Desk) -> int:
@@ -163,6 +167,7 @@ async def bridge(turn: Turn, desk: Desk) -> None:
     turn.ledger.decide("bridge", f"no answer yet, and {left} ms left are what the bridge needs")
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
     await desk.mouth.play(at_once(desk.phrases.bridge), turn.heard, turn.sounding(answer=False))
+    turn.ledger.otherwise("choose", LOOP)
 
 
 async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...], rendering: Rendering) -> None:
@@ -186,9 +191,13 @@ async def render(turn: Turn, desk: Desk, history: tuple[Said, ...], rendering: R
         await rendering.put(desk.phrases.pardon)
         return
     reply = await choose(turn, desk, history)
-    for index, piece in enumerate(split(speakable(reply.text))):
-        rendered = desk.voice.render(piece, turn.patience) if index else render_opening(turn, desk, piece)
-        await rendering.put(await rendered)
+    with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
+        opening, *rest = split(speakable(reply.text)) or [""]
+        await rendering.put(await render_opening(turn, desk, opening))
+    turn.ledger.otherwise("deliver", LOOP)
+    await clock.sleep(0)  # the Mouth begins before the next piece is asked for
+    for piece in rest:
+        await rendering.put(await desk.voice.render(piece, turn.patience))
 
 
 async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
@@ -206,8 +215,7 @@ async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
 
 async def render_opening(turn: Turn, desk: Desk, piece: str) -> Speech:
     """Render the first piece, which the caller waits for."""
-    with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
-        speech = await desk.voice.render(piece, turn.patience)
+    speech = await desk.voice.render(piece, turn.patience)
     desk.forecast.note("synthesize", speech.cost_us)
     if speech.padding_us:
         turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
@@ -217,6 +225,7 @@ async def render_opening(turn: Turn, desk: Desk, piece: str) -> Speech:
 async def deliver(turn: Turn, desk: Desk, rendering: Rendering) -> None:
     """Play the answer; its first audible sample closes the account."""
     began = clock.now()
+    turn.ledger.otherwise("deliver", LOOP)
     with turn.ledger.stage("deliver", Owner("line", "own code")):
         await desk.mouth.play(rendering.pieces(), turn.heard, turn.sounding(answer=True))
     if turn.outcome is None and turn.ledger.first_answer_us is not None:

@@ -54,7 +54,7 @@ class Floor(Protocol):
 class Clip:
     """A piece of the caller's side, and what sets it off.
 
-    Its words stand in µs from its own first sample. It begins ``pause_us`` after the floor is free
+    Its words, and where the caller's turns in it begin and end, stand in µs from its own first sample. It begins ``pause_us`` after the floor is free
     (``when`` is "settled"), after our reply began to sound ("sounding"), or after the clip before
     ("at once"); ``lead_us`` of it is recorded background before the first word, and is played inside the
     pause. A clip that ``hangs_up`` ends the call.
@@ -62,6 +62,7 @@ class Clip:
 
     samples: Int16
     words: tuple[Word, ...] = ()
+    turns: tuple[tuple[int, int], ...] = ()
     pause_us: int = 0
     lead_us: int = 0
     when: Literal["settled", "sounding", "at once"] = "settled"
@@ -122,12 +123,11 @@ class RecordedLine:
     def _announce(self, clip: Clip) -> None:
         """Put the words of *clip* where they will be spoken."""
         start = audio.us(self._at)
-        self._reference.announce(
-            [
-                replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)
-                for word in clip.words
-            ]
-        )
+        words = [
+            replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)
+            for word in clip.words
+        ]
+        self._reference.announce(words, [(began + start, ended + start) for began, ended in clip.turns])
 
     def _noise(self) -> Int16:
         """Return the next frame of the line's background."""

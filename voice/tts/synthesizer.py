@@ -20,7 +20,7 @@ class Speech:
 
     ``onset`` is the index of its first audible sample (at most 320: 20 ms are kept before a soft start);
     ``padding_us`` is the leading silence the engine made and we cut off; ``cost_us`` is what the render
-    took on the loop's clock, waiting for the engine included.
+    took on the loop's clock, waiting for the engine included; ``doubt`` says what is odd about its length.
     """
 
     text: str
@@ -29,6 +29,7 @@ class Speech:
     voice: str
     padding_us: int = 0
     cost_us: int = 0
+    doubt: str = ""
 
 
 class Synthesizer(Protocol):

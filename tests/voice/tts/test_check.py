@@ -1,0 +1,59 @@
+"""The conformance kit finds what a careless synthesizer does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from voice import audio
+from voice.budget import Budget
+from voice.clock import SECOND
+from voice.errors import TtsError
+from voice.tts.check import check_synthesizer
+from voice.tts.scripted import ScriptedSynthesizer
+
+
+class Careless(ScriptedSynthesizer):
+    def __init__(self, **changes):
+        super().__init__()
+        self._changes = changes
+
+    async def render(self, text, budget=None):
+        return dataclasses.replace(await super().render(text, budget), **self._changes)
+
+
+class Talkative(ScriptedSynthesizer):
+    async def render(self, text, budget=None):
+        del budget
+        return await super().render(text if any(map(str.isalnum, text)) else "nothing", Budget.of(SECOND))
+
+
+class Broken(ScriptedSynthesizer):
+    async def render(self, text, budget=None):
+        raise TtsError(f"out of order: {text!r} in {budget}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"samples": audio.silence(3_200)}, "not audible"),
+        ({"samples": np.full(3_200, 9_000, np.int16), "onset": 0}, "not faded"),
+        ({"onset": 7_000}, "the onset is 7000"),
+        ({"text": "another"}, "the text is another"),
+        ({"voice": ""}, "the voice has no name"),
+        ({"cost_us": -1}, "negative"),
+    ],
+)
+async def test_a_broken_promise_is_named(changes, finding):
+    assert any(finding in found for found in await check_synthesizer(Careless(**changes)))
+
+
+async def test_speaking_what_cannot_be_spoken_and_without_time_is_found():
+    assert len(await check_synthesizer(Talkative())) == 4
+
+
+async def test_a_voice_that_only_raises_is_found():
+    (finding,) = await check_synthesizer(Broken())
+    assert finding.startswith("a plain text raises: out of order")

@@ -1,0 +1,151 @@
+"""What every transcriber owes a call; any third party can check its own.
+
+In a test: ``await check_transcriber(MyTranscriber, sound, ["my", "name"])``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from voice import audio, clock
+from voice.asr.text import is_words, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from voice.asr.transcriber import Dictation, Transcriber, Transcript
+    from voice.audio import Int16
+
+HELD_US: Final = 5_000
+"""What a call may hold the loop on average: far more than it should, for the machine may be busy."""
+EDGE_US: Final = 300_000
+"""A word may seem to end so much after the sound."""
+
+
+async def check_transcriber(
+    make: Callable[[], Transcriber],
+    sound: Int16,
+    words: Sequence[str],
+    *,
+    at: int = 0,
+    knows_silence: bool = True,
+) -> None:
+    """Raise ``AssertionError``, naming the promise broken, unless what *make* returns keeps them all.
+
+    *sound* is speech (16 kHz int16) in which *words* are heard, and stands at sample *at* in its media.
+    *knows_silence* is false for an engine that plays a script and cannot tell silence from speech.
+    """
+    before = set(threading.enumerate())
+    transcriber = make()
+    _hold(bool(transcriber.name), "a transcriber has a name")
+    await transcriber.warm()
+    await transcriber.warm()
+    trial = _Trial(transcriber, sound, words, at)
+    for promise in (trial.hears, trial.holds_nobody, trial.goes_on, trial.waits_again, trial.keeps_apart):
+        await promise()
+    if knows_silence:
+        await trial.knows_silence()
+    await transcriber.aclose()
+    left = [thread.name for thread in threading.enumerate() if thread not in before]
+    _hold(not left, f"aclose leaves no thread, but {', '.join(left)} is left")
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A transcriber and the speech it is tried with."""
+
+    transcriber: Transcriber
+    sound: Int16
+    words: Sequence[str]
+    at: int
+
+    async def hears(self) -> None:
+        dictation = self._begin()
+        _hold(not dictation.partial, "nothing is heard before anything was fed")
+        _feed(dictation, self.sound)
+        dictation.pause()
+        _feed(dictation, audio.silence(10 * audio.FRAME))
+        transcript = await dictation.final()
+        self._hold_heard(transcript, "speech is heard")
+        _hold(transcript.text == (await dictation.final()).text, "the final text may be asked for twice")
+        now = clock.now()
+        _hold(
+            all(work.began_us <= work.ended_us <= now for work in transcript.work),
+            "work began before it ended, and has ended",
+        )
+        began = audio.us(self.at)
+        ended = began + audio.us(self.sound.size) + EDGE_US
+        _hold(
+            all(began <= word.began_us <= word.ended_us <= ended for word in transcript.words),
+            "words stand inside their sound, on the media's clock",
+        )
+
+    async def holds_nobody(self) -> None:
+        dictation = self._begin()
+        began = clock.now()
+        calls = _feed(dictation, self.sound)
+        dictation.pause()
+        dictation.resume()
+        held = clock.now() - began
+        dictation.drop()
+        dictation.drop()
+        _hold(held <= HELD_US * (calls + 2), f"feed, pause and resume return at once, not after {held} µs")
+
+    async def goes_on(self) -> None:
+        dictation = self._begin()
+        half = self.sound.size // 2
+        _feed(dictation, self.sound[:half])
+        dictation.pause()
+        dictation.resume()
+        _feed(dictation, self.sound[half:])
+        dictation.pause()
+        self._hold_heard(await dictation.final(), "a pause that was not the end loses nothing")
+
+    async def waits_again(self) -> None:
+        dictation = self._begin()
+        _feed(dictation, self.sound)
+        async with clock.move_on_at(clock.now()):
+            await dictation.final()
+        self._hold_heard(await dictation.final(), "a wait that was cut short may be begun again")
+
+    async def keeps_apart(self) -> None:
+        one, other, nothing, dropped = (self._begin() for _ in range(4))
+        for dictation in (one, dropped, other):
+            _feed(dictation, self.sound)
+            dictation.pause()
+        nothing.pause()
+        dropped.drop()
+        heard = await asyncio.gather(one.final(), other.final(), nothing.final())
+        for transcript in heard[:2]:
+            self._hold_heard(transcript, "two utterances at once do not disturb each other")
+        _hold(heard[2].text == "", "an utterance without sound has no text")
+
+    async def knows_silence(self) -> None:
+        dictation = self._begin()
+        _feed(dictation, audio.silence(2 * audio.RATE))
+        dictation.pause()
+        text = (await dictation.final()).text
+        _hold(not is_words(text), f"silence has no words, not {text!r}")
+
+    def _begin(self) -> Dictation:
+        return self.transcriber.begin(self.at)
+
+    def _hold_heard(self, transcript: Transcript, promise: str) -> None:
+        heard = normalise(transcript.text).split()
+        missed = [word for word in self.words if normalise(word) not in heard]
+        _hold(not missed, f"{promise}, but {', '.join(missed)} is not in {transcript.text!r}")
+
+
+def _feed(dictation: Dictation, sound: Int16) -> int:
+    """Feed *sound* frame by frame; return how many frames it was."""
+    for at in range(0, sound.size, audio.FRAME):
+        dictation.feed(sound[at : at + audio.FRAME])
+    return -(-sound.size // audio.FRAME)
+
+
+def _hold(kept: bool, promise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not kept:
+        raise AssertionError(promise)

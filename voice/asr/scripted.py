@@ -1,0 +1,147 @@
+"""A transcriber that plays a reference transcript with stated delays: no model, no thread, no noise.
+
+It hears whatever words of the reference stand in the sound it was fed, as late as it was told to, and
+fails in the ways it was told to. Runs on every clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from voice import audio, clock
+from voice.asr.text import is_words
+from voice.asr.transcriber import Transcript, Word, Work
+from voice.errors import AsrError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.audio import Int16
+
+FINAL_US: Final = 80_000
+LAG_US: Final = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """What one utterance is to be heard as; by default, as the reference has it."""
+
+    text: str | None = None
+    """The final text; ``None`` is the reference's."""
+    partials: tuple[tuple[int, str], ...] | None = None
+    """Partial texts, each with the length of sound (µs) from which it shows; ``None`` is the reference's."""
+    final_us: int | None = None
+    """The final text's delay, if it is not the transcriber's."""
+    never: bool = False
+    """The final text never comes."""
+    error: str = ""
+    """The final text fails with this."""
+
+
+class Scripted:
+    """Hears the words of *reference*, which may grow while the call plays.
+
+    A final text is ready *final_us* after the pause (or, without one, after it is asked for), a word shows
+    in the partial once *lag_us* of sound came after it. The first utterance is heard as the first of
+    *takes*, and so on; those beyond are heard as the reference has them.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        reference: Sequence[Word] = (),
+        *,
+        final_us: int = FINAL_US,
+        lag_us: int = LAG_US,
+        takes: Sequence[Take] = (),
+    ) -> None:
+        self.reference = reference
+        self.final_us = final_us
+        self.lag_us = lag_us
+        self._takes = iter(tuple(takes))
+
+    async def warm(self) -> None:
+        """Have nothing to load."""
+
+    def begin(self, at: int) -> ScriptedDictation:
+        """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
+        return ScriptedDictation(self, audio.us(at), next(self._takes, Take()))
+
+    async def aclose(self) -> None:
+        """Have nothing to free."""
+
+
+class ScriptedDictation:
+    """One utterance, heard as its take says."""
+
+    def __init__(self, engine: Scripted, began_us: int, take: Take) -> None:
+        self._engine = engine
+        self._began_us = began_us
+        self._take = take
+        self._fed = 0
+        self._work_began_us: int | None = None
+        self._work: list[Work] = []
+        self._dropped = False
+
+    @property
+    def partial(self) -> str:
+        """The words that ended long enough ago, or the latest partial of the take."""
+        heard_us = audio.us(self._fed)
+        if self._take.partials is not None:
+            return next((text for at, text in reversed(self._take.partials) if at <= heard_us), "")
+        shown = self._began_us + heard_us - self._engine.lag_us
+        return " ".join(word.text for word in self._words() if word.ended_us <= shown)
+
+    def feed(self, samples: Int16) -> None:
+        """Hear on."""
+        self._fed += samples.size
+
+    def pause(self) -> None:
+        """Begin to make the final text."""
+        if self._work_began_us is None and not self._dropped:
+            self._work_began_us = clock.now()
+
+    def resume(self) -> None:
+        """Throw away what was made."""
+        if self._work_began_us is not None:
+            ended = min(clock.now(), self._work_began_us + self._final_us())
+            self._work.append(Work(self._work_began_us, ended, used=False))
+            self._work_began_us = None
+
+    async def final(self) -> Transcript:
+        """Return the final text when its delay has passed."""
+        if self._dropped:
+            raise AsrError("the utterance was dropped", where=self._engine.name)
+        self.pause()
+        began = self._work_began_us or 0
+        if self._take.never:
+            await asyncio.get_running_loop().create_future()
+        ready = began + self._final_us()
+        if clock.now() < ready:
+            await clock.sleep_until(ready)
+        if self._take.error:
+            raise AsrError(self._take.error, where=self._engine.name)
+        work = (*self._work, Work(began, ready, used=True))
+        if self._take.text is not None:
+            return Transcript(self._take.text, work=work)
+        words = tuple(self._words())
+        return Transcript(" ".join(word.text for word in words), words, work)
+
+    def drop(self) -> None:
+        """Forget the utterance."""
+        self._dropped = True
+
+    def _final_us(self) -> int:
+        return self._engine.final_us if self._take.final_us is None else self._take.final_us
+
+    def _words(self) -> list[Word]:
+        """Return the words whose middle stands in the sound fed, so that none is heard twice."""
+        ended_us = self._began_us + audio.us(self._fed)
+        return [
+            word
+            for word in self._engine.reference
+            if self._began_us <= (word.began_us + word.ended_us) // 2 < ended_us and is_words(word.text)
+        ]

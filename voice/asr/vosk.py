@@ -1,0 +1,214 @@
+"""Vosk hears while the caller speaks: each piece of sound is worked off once, and the end is soon told.
+
+One thread works for all utterances of the process, in the order of feeding; what comes while it is busy
+goes to it in one piece. Every utterance has a recogniser of its own, so its word times begin at zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from voice import audio, clock
+from voice.asr import vosk_models
+from voice.asr.text import spoken
+from voice.asr.transcriber import Transcript, Word, Work
+from voice.errors import AsrError, ComponentError, MissingEngine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voice.audio import Int16
+
+LISTENED_US: Final = 1_000_000
+
+
+def missing() -> str | None:
+    """Return what has to be typed before this engine can run, ``None`` if it is all there."""
+    if find_spec("vosk") is None:
+        return "pip install vosk"
+    return None if vosk_models.find() else vosk_models.REMEDY
+
+
+class Vosk:
+    """Vosk with the model at *model*, else the one found (``VOSK_MODEL_PATH``, the cache)."""
+
+    name = "vosk"
+
+    def __init__(self, model: Path | None = None) -> None:
+        self._path = model
+        self._worker = self._new_worker()
+        self._model: Any = None
+
+    async def warm(self) -> None:
+        """Load the model and hear a second of silence; raises :class:`~voice.errors.MissingEngine`."""
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._warm)
+
+    def begin(self, at: int) -> VoskDictation:
+        """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
+        return VoskDictation(self, audio.us(at))
+
+    async def aclose(self) -> None:
+        """Free the thread and the model."""
+        worker, self._worker = self._worker, self._new_worker()
+        # The queue drains first, so that joining the idle thread does not hold the loop.
+        await asyncio.get_running_loop().run_in_executor(worker, self._unload)
+        worker.shutdown()
+
+    def work(self, hearing: Hearing, sound: bytes, *, last: bool) -> asyncio.Future[None]:
+        """Have the worker hear *sound*, and say what was heard if it is the *last*."""
+        loop = asyncio.get_running_loop()
+        return loop.run_in_executor(self._worker, self._hear, hearing, sound, last)
+
+    def _hear(self, hearing: Hearing, sound: bytes, last: bool) -> None:  # noqa: FBT001 - executors pass by place
+        if hearing.forgotten:
+            hearing.recogniser = None
+            return
+        if hearing.recogniser is None:
+            import vosk  # noqa: PLC0415 - loads a large library, imported when used
+
+            hearing.recogniser = vosk.KaldiRecognizer(self._loaded(), audio.RATE)
+            hearing.recogniser.SetWords(True)  # noqa: FBT003 - vosk's own signature
+        hearing.hear(sound)
+        if last:
+            hearing.end()
+
+    def _warm(self) -> None:
+        self._hear(Hearing(), bytes(2 * audio.samples(LISTENED_US)), last=True)
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            try:
+                import vosk  # noqa: PLC0415 - loads a large library, imported when used
+            except ImportError as error:
+                raise MissingEngine("vosk is not installed", remedy="pip install vosk") from error
+            place = vosk_models.checked(self._path) if self._path else vosk_models.find()
+            if place is None:
+                raise MissingEngine("vosk has no model", remedy=vosk_models.REMEDY)
+            vosk.SetLogLevel(-1)
+            self._model = vosk.Model(model_path=str(place))
+        return self._model
+
+    def _unload(self) -> None:
+        self._model = None
+
+    @staticmethod
+    def _new_worker() -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1, thread_name_prefix="vosk")
+
+
+class Hearing:
+    """What one recogniser has heard; touched by the worker alone, but for ``forgotten`` and reading.
+
+    Vosk tells words before an internal silence in an intermediate result, and never again.
+    """
+
+    def __init__(self) -> None:
+        self.recogniser: Any = None
+        self.forgotten = False
+        self.results: list[dict[str, Any]] = []
+        self.partial = ""
+
+    def hear(self, sound: bytes) -> None:
+        """Hear *sound*; keep the words told, and those half told."""
+        if sound and self.recogniser.AcceptWaveform(sound):
+            self.results.append(json.loads(self.recogniser.Result()))
+        open_text: str = json.loads(self.recogniser.PartialResult()).get("partial", "")
+        self.partial = joined(self.results, open_text)
+
+    def end(self) -> None:
+        """Keep the last words, and let the recogniser go."""
+        self.results.append(json.loads(self.recogniser.FinalResult()))
+        self.partial = joined(self.results)
+        self.recogniser = None
+
+
+def joined(results: list[dict[str, Any]], open_text: str = "") -> str:
+    """Return the texts of all *results*, and of what is still open, as one; an empty one erases nothing."""
+    texts = (*(str(result.get("text", "")) for result in results), open_text)
+    return " ".join(filter(None, map(spoken, texts)))
+
+
+def words(results: list[dict[str, Any]], at_us: int) -> tuple[Word, ...]:
+    """Return the words of *results* with their times in the caller's media, *at_us* being the beginning."""
+    return tuple(
+        Word(found["word"], at_us + round(found["start"] * 1e6), at_us + round(found["end"] * 1e6))
+        for result in results
+        for found in result.get("result", ())
+        if spoken(found["word"])
+    )
+
+
+class VoskDictation:
+    """One utterance. Its :class:`~voice.asr.transcriber.Work` is the batches, all of them used."""
+
+    def __init__(self, engine: Vosk, began_us: int) -> None:
+        self._engine = engine
+        self._began_us = began_us
+        self._hearing = Hearing()
+        self._waiting: list[bytes] = []
+        self._batch: asyncio.Future[None] | None = None
+        self._final: asyncio.Future[None] | None = None
+        self._work: list[Work] = []
+        self._fault: BaseException | None = None
+
+    @property
+    def partial(self) -> str:
+        """All that has been told, and half told, so far."""
+        return self._hearing.partial
+
+    def feed(self, samples: Int16) -> None:
+        """Take the next samples; they are heard at once, or together when the worker is free."""
+        self._waiting.append(samples.tobytes())
+        if self._batch is None and self._final is None:
+            self._send()
+
+    def pause(self) -> None:
+        """Have nothing to bring forward: all that was fed is being heard."""
+
+    def resume(self) -> None:
+        """Have nothing to take back: the words so far stand."""
+
+    async def final(self) -> Transcript:
+        """Return the text of all that was fed."""
+        if self._hearing.forgotten:
+            raise AsrError("the utterance was dropped", where=self._engine.name)
+        if self._final is None:
+            self._final = self._send(last=True)
+        # The wait may be cut short and begun again, so the work itself is never cancelled.
+        await asyncio.wait([self._final])
+        if self._fault is not None:
+            if isinstance(self._fault, ComponentError):
+                raise self._fault
+            raise AsrError(f"recognition failed: {self._fault}", where=self._engine.name) from self._fault
+        results = self._hearing.results
+        return Transcript(joined(results), words(results, self._began_us), tuple(self._work))
+
+    def drop(self) -> None:
+        """Forget the utterance; sound not yet heard is left."""
+        if not self._hearing.forgotten:
+            self._hearing.forgotten = True
+            self._waiting.clear()
+            if self._work or self._batch is not None:
+                # The recogniser is freed by the worker: it takes too long for the loop.
+                self._send(last=True)
+
+    def _send(self, *, last: bool = False) -> asyncio.Future[None]:
+        sound = b"".join(self._waiting)
+        self._waiting.clear()
+        began = clock.now()
+        batch = self._engine.work(self._hearing, sound, last=last)
+        self._batch = batch
+        batch.add_done_callback(lambda done: self._heard(done, began))
+        return batch
+
+    def _heard(self, batch: asyncio.Future[None], began: int) -> None:
+        if self._batch is batch:
+            self._batch = None
+        self._work.append(Work(began, clock.now(), used=True))
+        self._fault = self._fault or batch.exception()
+        if self._waiting and self._final is None and self._fault is None:
+            self._send()

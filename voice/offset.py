@@ -1,0 +1,32 @@
+"""Whether a sound rests at zero, as silence does, or at some other level.
+
+A level that stands still away from zero is a fault of the way, not speech: a DC offset of the recorder's,
+or one G.711 law read as the other (A-law silence, D5, is 716 in mu-law; mu-law silence, FF, is 848 in A-law).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from voice.audio import AUDIBLE, FRAME
+
+if TYPE_CHECKING:
+    from voice.audio import Int16
+
+STILL: Final = 64
+"""A frame whose samples differ by no more than this stands still: two quantisation steps of 10 bits."""
+ENOUGH: Final = 10
+"""Frames that stand still before it is called a level: 200 ms, longer than any sound of speech is flat."""
+
+
+def constant_level(sound: Int16) -> int | None:
+    """Return the audible level at which *sound* (16 kHz) stands still; ``None`` if it rests at zero."""
+    frames = sound[: sound.size // FRAME * FRAME].reshape(-1, FRAME)
+    if not frames.size:
+        return None
+    low, high = frames.min(axis=1).astype(np.int32), frames.max(axis=1).astype(np.int32)
+    middle = (low + high) // 2
+    still = (high - low <= STILL) & (np.abs(middle) >= AUDIBLE)
+    return int(np.median(middle[still])) if np.count_nonzero(still) >= ENOUGH else None

@@ -1,0 +1,132 @@
+"""Text as it is spoken: what is written for the eye is taken out, and every sign is replaced once.
+
+Amounts, years, dates and times are left to the engine, which reads them well; numbers that are names
+(telephones, orders, codes) are :mod:`voice.digits`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from typing import Final
+
+from voice.digits import spell_numbers
+
+_URL: Final = r"(?:https?://|www\.)[^\s<>\])]*[^\s<>\]).,;:!?]"
+_WITHIN: Final = r"(?<=[\w)])\s*{}\s*(?=[\w(\-$€£])"
+
+_BLOCKS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE), " "),
+    (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), " "),
+    (
+        re.compile(r"<\|im_start\|>\s*(?:system|user|assistant|tool)?\b|<\|[^|<>]{1,40}\|>", re.IGNORECASE),
+        " ",
+    ),
+    (re.compile(r"\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>(?:user|model)?|</?s>|<(?:bos|eos|pad)>"), " "),
+    (re.compile(r"<!--.*?-->", re.DOTALL), " "),
+    (re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"), r"\1"),
+    (re.compile(r"\[([^\]\[]+)\]\[[^\]\[]*\]"), r"\1"),
+    (re.compile(rf"<{_URL}>|\(\s*{_URL}\s*\)|{_URL}", re.IGNORECASE), " "),
+    (
+        re.compile(
+            r"</?[a-z][\w-]*(?:\s+[\w:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>]+))*\s*/?>", re.IGNORECASE
+        ),
+        " ",
+    ),
+)
+"""What is left out whole or shown by its text alone, in this order."""
+
+_MAIL: Final = re.compile(r"\b[\w+-]+(?:\.[\w+-]+)*@\w[\w-]*(?:\.\w[\w-]*)+")
+_ITEM: Final = re.compile(r"\d{1,3}[.)]\s")
+
+_LINES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"^[\s|:+=*_~-]+$"), ""),
+    (re.compile(r"^\s*(?:>\s*)*(?:#{1,6}\s+|[-*+•‣▪]\s+(?:\[[ xX]\]\s+)?)?"), ""),
+    (re.compile(r"^\s*\|?(.*\|.*?)\|?\s*$"), r"\1"),
+    (re.compile(r"\s*\|\s*"), ", "),
+)
+"""Within a line: rules and the ruling of tables; marks of quotes, headings and lists; the cells of a row."""
+
+_SIGNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"(\*{1,3}|~~|`+)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"\s*&\s*"), " and "),
+    (re.compile(_WITHIN.format(r"(?:<=|≤)")), " at most "),
+    (re.compile(_WITHIN.format(r"(?:>=|≥)")), " at least "),
+    (re.compile(_WITHIN.format("<")), " less than "),
+    (re.compile(_WITHIN.format(r"(?<![-=])>")), " greater than "),
+    (re.compile(_WITHIN.format("={1,3}")), " equals "),
+    (re.compile(r"(?<=\d)\s*[*×]\s*(?=\d)"), " times "),
+    (re.compile(r"(?<=\d)\s*\+\s*(?=\d)"), " plus "),
+    (re.compile(r"(?<=\w)\+\+"), " plus plus "),
+    (re.compile(r"#(?=\d)"), "number "),
+    (re.compile(r"(?<=\d)\s*°\s*([CF])?\b"), r" degrees \1"),
+    (re.compile(r"(?<=\d)\s*–\s*(?=\d)"), " to "),
+    (re.compile(r"\s+(?:--?|[–—])\s+|\s*—\s*|--+"), ", "),
+    (re.compile(r"[_\\^|<>{}\[\]*`~=#+]"), " "),
+)
+"""Signs that have a name are named, the rest of what nobody says goes."""
+
+_TIDY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"\(\s*\)|\"\s*\"|“\s*”"), " "),
+    (re.compile(r"\s+"), " "),
+    (re.compile(r"([!?])[!?]+"), r"\1"),
+    (re.compile(r"\s+(?=[,.;:!?…)।॥。！？؟])"), ""),
+    (re.compile(r"([,;:])(?:[,;:]\s*)+"), r"\1 "),
+    (re.compile(r"[,;:]+(?=[.!?])"), ""),
+    (re.compile(r"^[\s,;:.!?…)\-–—]+(?=\s|\w|[\"“‘'(])"), ""),
+    (re.compile(r"(?:\s*[,;:(\-–—])*\s*$"), ""),
+)
+
+
+def speakable(text: str, *, other_scripts: bool = False) -> str:
+    """Return *text* as it is to be spoken, on one line; '' if nothing in it can be.
+
+    A voice for English is given Latin letters only: letters of other scripts it would spell one by one by
+    their Unicode names. *other_scripts* keeps them, for a voice that speaks them.
+    """
+    for pattern, instead in _BLOCKS:
+        text = pattern.sub(instead, text)
+    text = _MAIL.sub(lambda found: found[0].replace("@", " at ").replace(".", " dot "), html.unescape(text))
+    text = " ".join(_line(line) for line in text.splitlines())
+    text = "".join(_sign(sign, other_scripts=other_scripts) for sign in unicodedata.normalize("NFC", text))
+    text = spell_numbers(text)
+    for pattern, instead in (*_SIGNS, *_TIDY):
+        text = pattern.sub(instead, text)
+    text = text.strip()
+    return text if pronounceable(text) else ""
+
+
+def pronounceable(text: str) -> bool:
+    """Return whether there is anything in *text* to speak: a letter or a digit."""
+    return any(sign.isalnum() for sign in text)
+
+
+def _line(line: str) -> str:
+    """Return a line without its marks; an item, a heading or a row ends like a sentence."""
+    plain = line.strip()
+    for pattern, instead in _LINES:
+        plain = pattern.sub(instead, plain) if pattern is not _LINES[-1][0] or "|" in plain else plain
+    plain = plain.strip(" ,")
+    marked = bool(plain) and (plain != line.strip() or _ITEM.match(plain) is not None)
+    return f"{plain}." if marked and plain.rstrip("*_~`\"')")[-1:].isalnum() else plain
+
+
+def _sign(sign: str, *, other_scripts: bool) -> str:
+    """Return a sign, or what stands for it: nothing for emoji, a space for what separates."""
+    kind = unicodedata.category(sign)
+    if sign == "°" or kind in {"Nd", "Zs", "Sc"}:
+        return sign
+    if kind in {"So", "Sk", "Cs", "Co", "Cn", "Cc"}:
+        return " "
+    if kind in {"Cf", "Me"} or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
+        return ""
+    if kind[0] in "LM" and not other_scripts and not _latin(sign):
+        return ""
+    return sign
+
+
+def _latin(sign: str) -> bool:
+    return sign.isascii() or unicodedata.name(sign, "").startswith(
+        ("LATIN", "COMBINING", "FEMININE", "MASCULINE")
+    )

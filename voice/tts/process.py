@@ -1,0 +1,207 @@
+"""A synthesizer that lives in worker processes, so that whatever an engine does, a turn only loses time.
+
+There is one live worker and one warm spare. A worker that hangs, dies, raises, or makes a sound that
+cannot be its text is killed and the spare takes its place at once, while a new spare warms up. One call is
+served at a time; nobody waits beyond a Budget; a failed render is tried once more on the spare if there is
+time left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from voice import audio, clock
+from voice.budget import Budget
+from voice.clock import MS, SECOND
+from voice.errors import TtsError
+from voice.sentences import pack
+from voice.text import pronounceable
+from voice.tts.child import Child
+from voice.tts.synthesizer import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from voice.tts.finish import Sound
+
+LIMIT_US: Final = 2 * SECOND
+"""A render without a Budget of its own lasts no longer."""
+QUEUE: Final = 64
+"""So many calls may wait; more means that somebody forgot to ask what they need."""
+ODD: Final = 3
+"""So many sounds of a strange length in a row are worth a warning; one is a strange text."""
+PAUSE: Final = audio.samples(120 * MS)
+"""Between the pieces of a text that was too long for one render."""
+
+_log = logging.getLogger(__name__)
+
+
+class Patience(NamedTuple):
+    """How long a worker may take for one piece of text.
+
+    After *hung_us* it counts as hung. If less than twice that is left of a Budget, the worker gets half of
+    what is left, but at least *quick_us*, and the spare gets the rest.
+    """
+
+    hung_us: int = 900 * MS
+    quick_us: int = 200 * MS
+
+
+PATIENCE: Final = Patience()
+
+
+class _Seat(NamedTuple):
+    child: Child
+    ready: asyncio.Future[Child]
+
+
+class ProcessSynthesizer:
+    """A voice whose *engine* (see :func:`voice.tts.engine.load`) runs in worker processes."""
+
+    def __init__(
+        self,
+        engine: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        name: str = "",
+        voice: str = "default",
+        patience: Patience = PATIENCE,
+    ) -> None:
+        self.name = name or engine
+        self.voice = voice
+        self._engine = engine
+        self._options = dict(options or {})
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"tts-{self.name}")
+        self._lock = asyncio.Lock()
+        self._queued = 0
+        self._live: _Seat | None = None
+        self._spare: _Seat | None = None
+        self._running: set[asyncio.Future[Any]] = set()
+        self._asked: asyncio.Future[Sound] | None = None
+        self._closed = False
+        self._odd = 0
+        self.replaced = 0
+        """Workers lost so far."""
+
+    async def warm(self) -> None:
+        """Start both workers and wait until each has spoken; raises MissingEngine or TtsError."""
+        live, spare = self._seats()
+        await asyncio.wait([live.ready, spare.ready])
+        live.ready.result()
+
+    async def render(self, text: str, budget: Budget | None = None) -> Speech:
+        """Return *text* as sound before *budget* ends (2 s if there is none); raises TtsError."""
+        began = clock.now()
+        if not pronounceable(text):
+            raise TtsError("nothing to speak")
+        if self._queued >= QUEUE:
+            raise TtsError(f"{QUEUE} texts wait for {self.name} already")
+        budget = budget or Budget.of(LIMIT_US)
+        self._queued += 1
+        held = False
+        try:
+            async with clock.move_on_at(budget.ends_us):
+                held = await self._lock.acquire()
+            if not held:
+                raise self._late()
+            sounds = [await self._piece(piece, budget) for piece in pack(text)]
+        finally:
+            self._queued -= 1
+            if held:
+                self._lock.release()
+        first = sounds[0]
+        doubt = next((sound.doubt for sound in sounds if sound.doubt), "")
+        self._odd = self._odd + 1 if doubt else 0
+        if self._odd == ODD:
+            _log.warning("%s: %r %s", self.name, text[:40], doubt)
+        return Speech(
+            text, _joined(sounds), first.onset, self.voice, first.padding_us, clock.now() - began, doubt
+        )
+
+    async def aclose(self) -> None:
+        """Kill and reap the workers, and end the threads."""
+        self._closed = True
+        children = [seat.child for seat in (self._live, self._spare) if seat]
+        self._live = self._spare = None
+        for child in children:
+            child.kill()
+        for child in children:
+            self._run(child.end)
+        while self._running:
+            await asyncio.wait(self._running)
+        self._pool.shutdown()
+
+    async def _piece(self, text: str, budget: Budget) -> Sound:
+        """Return one piece of text as sound, at the second attempt if the first worker fails."""
+        allowed = max(self._patience.quick_us, min(self._patience.hung_us, budget.left() // 2))
+        try:
+            return await self._attempt(text, budget, allowed)
+        except TtsError:
+            if budget.left() <= 0 or self._closed:
+                raise
+        return await self._attempt(text, budget, self._patience.hung_us)
+
+    async def _attempt(self, text: str, budget: Budget, allowed: int) -> Sound:
+        if self._asked is not None and not await clock.wait_until([self._asked], budget.ends_us):
+            raise self._late()
+        live, _ = self._seats()
+        if not await clock.wait_until([live.ready], budget.ends_us):
+            raise self._late()
+        if isinstance(live.ready.exception(), TtsError):
+            self._replace(live)
+        child = live.ready.result()
+        if budget.left() <= 0:
+            raise self._late()
+        asked: asyncio.Future[Sound] = self._run(child.ask, text, self._patience.hung_us / SECOND)
+        self._asked = asked
+        asked.add_done_callback(partial(self._settle, live))
+        if not await clock.wait_until([asked], min(budget.ends_us, clock.now() + allowed)):
+            if budget.left() > 0:  # it had its share; whoever has none left says nothing about the worker
+                child.kill()
+            raise self._late()
+        return asked.result()
+
+    def _settle(self, seat: _Seat, asked: asyncio.Future[Sound]) -> None:
+        """Know how an ask ended, whether or not anybody still waits for it."""
+        if asked.exception() is not None:
+            self._replace(seat)
+
+    def _replace(self, seat: _Seat) -> None:
+        if self._live is seat and not self._closed:
+            self.replaced += 1
+            self._live, self._spare = self._spare, self._launch()
+
+    def _seats(self) -> tuple[_Seat, _Seat]:
+        if self._closed:
+            raise TtsError(f"{self.name} has been closed")
+        self._live = self._live or self._launch()
+        self._spare = self._spare or self._launch()
+        return self._live, self._spare
+
+    def _launch(self) -> _Seat:
+        child = Child(self._engine, self._options)
+        return _Seat(child, self._run(child.start))
+
+    def _run(self, work: Any, *arguments: Any) -> asyncio.Future[Any]:
+        """Run blocking *work* in a thread of ours; nobody has to wait for it."""
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+        self._running.add(future)
+        future.add_done_callback(self._ran)
+        return future
+
+    def _ran(self, future: asyncio.Future[Any]) -> None:
+        self._running.discard(future)
+        future.exception()  # has been seen, even if nobody asks for it
+
+    def _late(self) -> TtsError:
+        return TtsError(f"{self.name} gave no sound in time")
+
+
+def _joined(sounds: list[Sound]) -> audio.Int16:
+    parts = [part for sound in sounds for part in (audio.silence(PAUSE), sound.samples)]
+    return audio.join(parts[1:])
