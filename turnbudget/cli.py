@@ -32,6 +32,7 @@ from voice.errors import ConfigError, TurnbudgetError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from turnbudget.conversation import Pacing
     from turnbudget.runs import Run
 
 P = ParamSpec("P")
@@ -133,7 +134,7 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
     """Return what the options of ``replay`` ask for; raises UsageError."""
     config = with_engines(load(given["config"]), given)
     events = script.load(given["script_file"]) if given["script_file"] else ()
-    pacing = given["pacing"] or ("script" if events else "gated")
+    pacing: Pacing = given["pacing"] or ("script" if events else "gated")
     if (pacing == "script") != bool(events):
         raise UsageError("--pacing script and --script FILE go together")
     name, parent = given["name"], given["out"]

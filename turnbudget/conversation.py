@@ -25,6 +25,11 @@ LEAD_US: Final = 300 * clock.MS
 BACKGROUND_US: Final = 500 * clock.MS
 """Length of the line's own noise, taken where the caller's channel is quietest."""
 
+APART_US: Final = 300 * clock.MS
+"""Stretches of voice closer together than this are one."""
+SHORTEST_US: Final = 200 * clock.MS
+"""A stretch of voice shorter than this, of which nobody wrote down a word, is a breath or a click."""
+
 Pacing: TypeAlias = Literal["gated", "timeline", "script"]
 
 
@@ -112,12 +117,12 @@ def _speaks_between(segments: Iterable[Segment], began_us: int, ended_us: int) -
     return any(began_us <= segment.began_us < ended_us for segment in segments)
 
 
-def segments_of(voiced: Iterable[tuple[int, int]], apart_us: int = 300 * clock.MS) -> tuple[Segment, ...]:
-    """Return stretches of voice (µs) as segments; stretches less than *apart_us* apart are one."""
+def segments_of(voiced: Iterable[tuple[int, int]]) -> tuple[Segment, ...]:
+    """Return stretches of voice (µs) as segments: those close together are one, a mere blip is none."""
     joined: list[tuple[int, int]] = []
     for began, ended in voiced:
-        if joined and began - joined[-1][1] < apart_us:
+        if joined and began - joined[-1][1] < APART_US:
             joined[-1] = (joined[-1][0], ended)
         else:
             joined.append((began, ended))
-    return tuple(Segment(began, ended) for began, ended in joined)
+    return tuple(Segment(began, ended) for began, ended in joined if ended - began >= SHORTEST_US)

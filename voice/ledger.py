@@ -114,7 +114,7 @@ class Account:
         return max(self.entries, key=lambda entry: entry.us, default=None)
 
     def since(self, zero_us: int) -> Account:
-        """Return the account with its zero moved: the first entry begins there, whatever lies before is cut."""
+        """Return the account with its zero moved: whatever lies before it is cut."""
         entries = [entry for entry in self.entries if entry.ended_us > zero_us]
         if entries:
             entries[0] = replace(entries[0], began_us=zero_us)

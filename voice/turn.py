@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from voice import audio, clock
 from voice.errors import ComponentError
 from voice.ledger import Ledger, Owner
-from voice.speak import Heard, at_once
 from voice.sentences import split
+from voice.speak import Heard, at_once
 from voice.text import speakable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from voice import audio
 from voice.asr import moonshine_convert as made
-from voice.asr.quiet import quietest
+from voice.asr.quiet import parts
 from voice.errors import MissingEngine
 
 if TYPE_CHECKING:
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 SHORTEST: Final = audio.RATE // 10
 """The model refuses shorter sound."""
 TAIL: Final = audio.RATE // 5
-"""Silence put after the sound: words that end with it are lost without (WER 24 % against 17 %, measured
-with 100 ms of the recording's own silence after each utterance)."""
-HALVED: Final = 2 * audio.RATE
-"""Sound from which nothing was read is read again in halves, if each is still at least a second."""
+"""Silence put after the sound: words that end with it are lost without (WER 24 % against 17 %, with
+100 ms of a recording's own silence after each utterance)."""
 TOKENS_A_SECOND: Final = 6.5
 """The model's authors' bound against endless repetition."""
 _BEGIN: Final = 1
@@ -87,19 +85,24 @@ class MoonshineModel:
     def read(self, sound: Int16, leave: Leave) -> str:
         """Return what is said in *sound*, '' if nothing; raises :class:`Abandoned`.
 
-        Inaudible sound, and less than 0.1 s, never reaches the model. Where it finds nothing it is asked
-        again without the tail, then for each half: a lone short word, or digits with pauses, once gave ''.
+        Inaudible sound, and less than 0.1 s, never reaches the model. Pauses are left out, for
+        at a long one it gives up: over 100 stretches of a caller's recording with pauses inside, 25 gave
+        '' with them and 6 without, and the WER fell from 32 % to 10 %. If even so it finds nothing, it
+        hears each part alone (3 of the 6 remain).
         """
         if sound.size < SHORTEST or audio.first_audible(sound) is None:
             return ""
+        spoken = parts(sound)
+        text = self._read(audio.join(spoken), leave)
+        if text or len(spoken) == 1:
+            return text
+        return " ".join(filter(None, (self._read(part, leave) for part in spoken)))
+
+    def _read(self, sound: Int16, leave: Leave) -> str:
+        """Read *sound* with silence after it, and without if nothing was found: short words need it so."""
         wave = sound.astype(np.float32)
         wave /= 32_768
-        text = self._decode(np.pad(wave, (0, TAIL)), leave) or self._decode(wave, leave)
-        if text or sound.size < HALVED:
-            return text
-        middle = quietest(sound, sound.size // 4, sound.size * 3 // 4)
-        halves = (self._decode(np.pad(half, (0, TAIL)), leave) for half in (wave[:middle], wave[middle:]))
-        return " ".join(filter(None, halves))
+        return self._decode(np.pad(wave, (0, TAIL)), leave) or self._decode(wave, leave)
 
     def _decode(self, wave: npt.NDArray[np.float32], leave: Leave) -> str:
         try:

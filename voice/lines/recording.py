@@ -54,10 +54,10 @@ class Floor(Protocol):
 class Clip:
     """A piece of the caller's side, and what sets it off.
 
-    Its words, and where the caller's turns in it begin and end, stand in µs from its own first sample. It begins ``pause_us`` after the floor is free
-    (``when`` is "settled"), after our reply began to sound ("sounding"), or after the clip before
-    ("at once"); ``lead_us`` of it is recorded background before the first word, and is played inside the
-    pause. A clip that ``hangs_up`` ends the call.
+    Its words, and where the caller's turns in it begin and end, stand in µs from its own first sample. It
+    begins ``pause_us`` after the floor is free (``when`` is "settled"), after our reply began to sound
+    ("sounding"), or after the clip before ("at once"); ``lead_us`` of it is recorded background before the
+    first word, and is played inside the pause. A clip that ``hangs_up`` ends the call.
     """
 
     samples: Int16
