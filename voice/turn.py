@@ -142,14 +142,17 @@ def account_for_listening(turn: Turn) -> None:
     heard, ledger = turn.utterance, turn.ledger
     ledger.charge("endpoint", Owner(heard.rule, "setting"), heard.decided_us)
     ledger.charge("transcribe", Owner(heard.transcriber, "service"), heard.text_us)
+    dropped = [work for work in heard.work if not work.used]
     for work in heard.work:
-        lane = ledger.lane(f"asr:{heard.transcriber}", work.began_us)
-        cost = work.ended_us - work.began_us
-        waited = max(0, work.ended_us - max(heard.decided_us, work.began_us))
         if work.used:
+            cost = work.ended_us - work.began_us
+            waited = max(0, work.ended_us - max(heard.decided_us, work.began_us))
+            lane = ledger.lane(f"asr:{heard.transcriber}", work.began_us)
             lane.end("used", work.ended_us, saved_us=max(0, cost - waited))
-        else:
-            lane.end("dropped", work.ended_us, wasted_us=cost)
+    if dropped:
+        lane = ledger.lane(f"asr:{heard.transcriber} partials", dropped[0].began_us)
+        wasted = sum(work.ended_us - work.began_us for work in dropped)
+        lane.end("dropped", dropped[-1].ended_us, wasted_us=wasted)
     if heard.because:
         ledger.decide("partial text", heard.because)
     ledger.otherwise("choose", LOOP)
