@@ -146,7 +146,7 @@ class Backend(Protocol):
 class BackendError(ComponentError):
     """An LLM failed, refused, or was silent; says whether and when another try makes sense."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is asked for by whoever decides on another try
         self,
         what: str,
         *,

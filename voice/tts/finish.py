@@ -2,7 +2,7 @@
 
 How long a text takes was measured on espeak-ng at 200 words a minute and on Piper's joe: of 74 sentences
 of telephone calls with twenty letters or more, all lie between 0.8 and 1.2 times (espeak-ng) and all but
-one between 0.75 and 1.4 times (Piper) of what :func:`expected_us` says; a digit of an amount takes up to
+one between 0.72 and 1.4 times (Piper) of what :func:`expected_us` says; a digit of an amount takes up to
 500 ms.
 """
 

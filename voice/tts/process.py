@@ -59,6 +59,11 @@ class _Seat(NamedTuple):
     ready: asyncio.Future[Child]
 
 
+class _Ask(NamedTuple):
+    child: Child
+    sound: asyncio.Future[Sound]
+
+
 class ProcessSynthesizer:
     """A voice whose *engine* (see :func:`voice.tts.engine.load`) runs in worker processes."""
 
@@ -82,7 +87,7 @@ class ProcessSynthesizer:
         self._live: _Seat | None = None
         self._spare: _Seat | None = None
         self._running: set[asyncio.Future[Any]] = set()
-        self._asked: asyncio.Future[Sound] | None = None
+        self._asked: _Ask | None = None
         self._closed = False
         self._odd = 0
         self.replaced = 0
@@ -109,7 +114,8 @@ class ProcessSynthesizer:
                 held = await self._lock.acquire()
             if not held:
                 raise self._late()
-            sounds = [await self._piece(piece, budget) for piece in pack(text)]
+            pieces = filter(pronounceable, pack(text))
+            sounds = [await self._piece(piece, budget) for piece in pieces]
         finally:
             self._queued -= 1
             if held:
@@ -147,8 +153,7 @@ class ProcessSynthesizer:
         return await self._attempt(text, budget, self._patience.hung_us)
 
     async def _attempt(self, text: str, budget: Budget, allowed: int) -> Sound:
-        if self._asked is not None and not await clock.wait_until([self._asked], budget.ends_us):
-            raise self._late()
+        await self._drain(budget)
         live, _ = self._seats()
         if not await clock.wait_until([live.ready], budget.ends_us):
             raise self._late()
@@ -158,13 +163,26 @@ class ProcessSynthesizer:
         if budget.left() <= 0:
             raise self._late()
         asked: asyncio.Future[Sound] = self._run(child.ask, text, self._patience.hung_us / SECOND)
-        self._asked = asked
+        self._asked = _Ask(child, asked)
         asked.add_done_callback(partial(self._settle, live))
         if not await clock.wait_until([asked], min(budget.ends_us, clock.now() + allowed)):
             if budget.left() > 0:  # it had its share; whoever has none left says nothing about the worker
                 child.kill()
             raise self._late()
         return asked.result()
+
+    async def _drain(self, budget: Budget) -> None:
+        """Wait for the sound that nobody waits for any more; not long, for there is a spare."""
+        if self._asked is None:
+            return
+        child, sound = self._asked
+        soon = min(budget.ends_us, clock.now() + self._patience.quick_us)
+        if await clock.wait_until([sound], soon):
+            return
+        if budget.left() > 0:
+            child.kill()
+        if not await clock.wait_until([sound], budget.ends_us):
+            raise self._late()
 
     def _settle(self, seat: _Seat, asked: asyncio.Future[Sound]) -> None:
         """Know how an ask ended, whether or not anybody still waits for it."""

@@ -71,7 +71,7 @@ async def test_a_hung_engine_costs_its_turn_half_of_what_is_left_and_no_other_tu
             assert speech.text == text
         ticker.cancel()
         assert synthesizer.replaced == 1
-    assert max(b - a for a, b in itertools.pairwise(ticks)) < 150 * MS
+    assert max(b - a for a, b in itertools.pairwise(ticks)) < 300 * MS
 
 
 async def test_an_engine_that_always_hangs_is_given_up_within_two_seconds():
@@ -99,7 +99,7 @@ async def test_calls_that_overlap_are_served_one_after_another():
         second = crew.create_task(synthesizer.render("This is the text B, hang on to it.", Budget.of(SECOND)))
         await clock.sleep(20 * MS)
         second.cancel()
-        third = await synthesizer.render("And C.", Budget.of(5 * SECOND))
+        third = await synthesizer.render("And C.", Budget.of(700 * MS))
     assert (await first).text.startswith("This is the text A")
     assert third.text == "And C."
 
