@@ -40,9 +40,9 @@ def choose(
         lacks["vosk"] = None
     taken = next((engine for engine in ENGINES if name in (engine, "auto") and not lacks[engine]), None)
     if taken is None:
-        wanted = "no transcriber" if name == "auto" else name
+        wanted = "no transcriber is" if name == "auto" else f"{name} is not"
         remedy = " or: ".join(lack for engine, lack in lacks.items() if lack and name in (engine, "auto"))
-        raise MissingEngine(f"{wanted} is ready to run", where="asr", remedy=f"type {remedy}")
+        raise MissingEngine(f"{wanted} ready to run", where="asr", remedy=f"type {remedy}")
     transcriber: Transcriber = (
         Moonshine(threads=threads, progress=progress) if taken == "moonshine" else Vosk(model)
     )

@@ -104,7 +104,12 @@ class Moonshine:
             folder = cache.keep(
                 FOLDER, lambda made: moonshine_convert.convert(packaged, made, self._progress)
             )
-            self._model = MoonshineModel(folder, self._threads)
+            try:
+                self._model = MoonshineModel(folder, self._threads)
+            except ComponentError:
+                raise
+            except Exception as error:  # ONNX Runtime's errors have no common parent but this
+                raise AsrError(f"the model cannot be loaded: {error}", where=str(folder)) from error
         return self._model
 
     def _unload(self) -> None:
@@ -183,7 +188,9 @@ class MoonshineDictation:
         """Decode all there is, at once."""
         if self._paused_at is None and not self._dropped:
             self._paused_at = self._size
-            self._decode_now()
+            decode = self._decode_now()
+            if decode.ended_us is not None and decode.failure() is None:
+                self._believe(decode)
 
     def resume(self) -> None:
         """Go on; a decode for the pause becomes a partial like others."""
@@ -245,8 +252,10 @@ class MoonshineDictation:
     def _done(self, decode: _Decode) -> None:
         decode.ended_us = clock.now()
         self._engine.must_not_give_way(decode.leave)
-        if decode.failure() is not None or self._dropped:
-            return
+        if decode.failure() is None and not self._dropped:
+            self._believe(decode)
+
+    def _believe(self, decode: _Decode) -> None:
         text = decode.future.result()
         if text is None:
             return

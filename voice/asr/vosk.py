@@ -89,7 +89,10 @@ class Vosk:
             if place is None:
                 raise MissingEngine("vosk has no model", remedy=vosk_models.REMEDY)
             vosk.SetLogLevel(-1)
-            self._model = vosk.Model(model_path=str(place))
+            try:
+                self._model = vosk.Model(model_path=str(place))
+            except Exception as error:  # vosk raises nothing more exact
+                raise AsrError(f"the model cannot be loaded: {error}", where=str(place)) from error
         return self._model
 
     def _unload(self) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 NAME: Final = "vosk-model-small-en-us"
 REMEDY: Final = "turnbudget models vosk, or name a model's folder in VOSK_MODEL_PATH"
 _PARTS: Final = ("am", "graph", "conf")
-_ARTIFACT: Final = "com.alphacephei:vosk-model-en:{version}:aar"
-VERSION: Final = "0.3.75"
+_ARTIFACT: Final = "com.alphacephei:vosk-model-en:0.3.75:aar"
+_PATIENCE_S: Final = 600
 
 
 def is_model(place: Path) -> bool:
@@ -62,7 +64,7 @@ def fetch(progress: Callable[[int, int, str], None] = lambda *_: None) -> Path:
         progress(step, 2, way)
         try:
             place = get()
-        except (ComponentError, OSError, subprocess.SubprocessError, zipfile.BadZipFile, SystemExit) as error:
+        except (ComponentError, OSError, subprocess.SubprocessError, zipfile.BadZipFile) as error:
             faults.append(f"{way}: {error}")
         else:
             progress(2, 2, "done")
@@ -71,16 +73,10 @@ def fetch(progress: Callable[[int, int, str], None] = lambda *_: None) -> Path:
 
 
 def _by_vosk() -> Path:
-    try:
-        import vosk  # noqa: PLC0415 - loads a large library, imported when used
-    except ImportError as error:
-        raise MissingEngine("vosk is not installed", remedy="pip install vosk") from error
-    vosk.SetLogLevel(-1)
-    try:
-        vosk.Model(lang="en-us")
-    except Exception as error:
-        # It raises whatever its HTTP library raises, and a bare Exception for a model it cannot load.
-        raise AsrError(type(error).__name__) from error
+    if find_spec("vosk") is None:
+        raise MissingEngine("vosk is not installed", remedy="pip install vosk")
+    # A process of its own: where it fails, vosk ends the program or leaves a half-made model behind.
+    _run(sys.executable, "-c", "import vosk; vosk.Model(lang='en-us')")
     place = find()
     if place is None:
         raise AsrError("it left no model")
@@ -95,20 +91,22 @@ def _unpack_artifact(made: Path) -> None:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise AsrError("mvn is not installed")
-    artifact = _ARTIFACT.format(version=VERSION)
     with tempfile.TemporaryDirectory() as scratch:
-        for goal in (
-            ("dependency:get", f"-Dartifact={artifact}", "-Dtransitive=false"),
-            ("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={scratch}"),
-        ):
-            done = subprocess.run(  # noqa: S603 - the program was found, the arguments are ours
-                [mvn, "-q", "-B", *goal], capture_output=True, text=True, check=False, timeout=600
-            )
-            if done.returncode:
-                reason = next((line for line in done.stdout.splitlines() if "ERROR" in line), "it failed")
-                raise AsrError(reason.removeprefix("[ERROR] ")[:160], where=artifact)
+        _run(mvn, "-q", "-B", "dependency:get", f"-Dartifact={_ARTIFACT}", "-Dtransitive=false")
+        _run(mvn, "-q", "-B", "dependency:copy", f"-Dartifact={_ARTIFACT}", f"-DoutputDirectory={scratch}")
         for archive in Path(scratch).glob("*.aar"):
             unpack(archive, made)
+
+
+def _run(*command: str) -> None:
+    """Run *command*; raises :class:`~voice.errors.AsrError` with what it said last if it fails."""
+    done = subprocess.run(  # noqa: S603 - the program was found, the arguments are ours
+        command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S
+    )
+    if done.returncode:
+        said = (done.stderr + done.stdout).splitlines()
+        errors = [line for line in said if "error" in line.lower()] or [f"{Path(command[0]).name} failed"]
+        raise AsrError(errors[0].removeprefix("[ERROR] ").strip()[:160])
 
 
 def unpack(archive: Path, made: Path) -> None:

@@ -1,0 +1,84 @@
+"""The kit refuses what breaks a promise."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from voice import audio, clock
+from voice.asr.check import check_transcriber
+from voice.asr.scripted import Scripted, ScriptedDictation, Take
+from voice.asr.transcriber import Word
+
+REFERENCE = (Word("hello", 0, 500_000), Word("there", 600_000, 900_000))
+SOUND = audio.silence(audio.RATE)
+
+
+class Holding(ScriptedDictation):
+    """Blocks the loop at a pause."""
+
+    def pause(self):
+        super().pause()
+        getattr(clock.asyncio.get_running_loop(), "block")(900_000)  # noqa: B009 - virtual loops only
+
+
+class Forgetful(ScriptedDictation):
+    """Loses what came before a pause."""
+
+    def resume(self):
+        super().resume()
+        self._began_us = audio.us(self._fed)
+
+
+def made(dictation):
+    class Made(Scripted):
+        def begin(self, at):
+            return dictation(self, audio.us(at), Take())
+
+    return lambda: Made(REFERENCE)
+
+
+async def refused(make, promise, **options):
+    with pytest.raises(AssertionError, match=promise):
+        await check_transcriber(make, SOUND, ["hello", "there"], **options)
+
+
+async def test_a_word_not_heard_is_named():
+    await refused(lambda: Scripted(REFERENCE[:1]), "there is not in 'hello'", knows_silence=False)
+
+
+async def test_words_out_of_silence_are_refused():
+    """ASR-04."""
+    await refused(lambda: Scripted(REFERENCE), "silence has no words")
+
+
+async def test_word_times_of_another_media_clock_are_refused():
+    """ASR-10."""
+
+    class Unshifted(Scripted):
+        def begin(self, _at):
+            return super().begin(0)
+
+    await refused(lambda: Unshifted(REFERENCE), "media's clock", at=audio.RATE * 60)
+
+
+async def test_blocking_the_loop_is_refused():
+    await refused(made(Holding), "return at once")
+
+
+async def test_forgetting_at_a_pause_is_refused():
+    await refused(made(Forgetful), "loses nothing")
+
+
+async def test_a_thread_left_behind_is_named():
+    done = threading.Event()
+
+    class Leaking(Scripted):
+        async def aclose(self):
+            threading.Thread(target=done.wait, name="leaked", daemon=True).start()
+
+    try:
+        await refused(lambda: Leaking(REFERENCE), "leaked is left", knows_silence=False)
+    finally:
+        done.set()

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from voice.asr import moonshine_convert
+from voice.asr.moonshine_model import vocabulary
+from voice.errors import MissingEngine
+
+
+class Spec:
+    def __init__(self, origin):
+        self.origin = origin
+
+
+def test_an_absent_package_says_what_to_type(monkeypatch):
+    monkeypatch.setattr(moonshine_convert, "find_spec", lambda _: None)
+    with pytest.raises(MissingEngine, match=r"not installed; pip install 'turnbudget\[moonshine\]'"):
+        moonshine_convert.source()
+
+
+def test_a_package_without_the_model_is_said_to_be_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(moonshine_convert, "find_spec", lambda _: Spec(str(tmp_path / "__init__.py")))
+    with pytest.raises(MissingEngine, match="holds no base-en model"):
+        moonshine_convert.source()
+
+
+def test_the_vocabulary_has_pieces_of_one_and_two_length_bytes():
+    data = b"\x02ab" + b"\x00" + bytes([130, 1]) + b"c" * 130
+    assert vocabulary(data) == [b"ab", b"", b"c" * 130]
