@@ -23,6 +23,7 @@ import contextlib
 import itertools
 import selectors
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -140,6 +141,27 @@ def beyond() -> Iterator[None]:
         yield
     finally:
         count(-1)
+
+
+@contextlib.contextmanager
+def alarm(us: int, action: Callable[[], None]) -> Iterator[None]:
+    """Call *action* from another thread if the block takes longer than *us*: it can end a blocking read.
+
+    For blocking code that runs in a thread, where no loop's deadline reaches.
+    """
+    over = threading.Event()
+
+    def wait() -> None:
+        if not over.wait(us / SECOND):
+            action()
+
+    guard = threading.Thread(target=wait, name="alarm", daemon=True)
+    guard.start()
+    try:
+        yield
+    finally:
+        over.set()
+        guard.join()
 
 
 def label() -> str | None:

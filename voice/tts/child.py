@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import voice
+from voice import clock
 from voice.errors import MissingEngine, TtsError
 from voice.tts import pipe
 from voice.tts.finish import Sound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import BinaryIO
 
-LOAD_S: Final = 30.0
+LOAD_US: Final = 30 * clock.SECOND
 """A worker that is not ready after so long never will be."""
 SAMPLE: Final = 2
 """Bytes in a sample."""
@@ -60,11 +61,11 @@ class Child:
             raise
         return self
 
-    def ask(self, text: str, patience_s: float) -> Sound:
-        """Return *text* as sound, or raise TtsError within *patience_s*; then this worker has ended."""
+    def ask(self, text: str, patience_us: int) -> Sound:
+        """Return *text* as sound, or raise TtsError within *patience_us*; then this worker has ended."""
         self._asked += 1
         try:
-            with self._limit(patience_s):
+            with clock.alarm(patience_us, self.kill):
                 self._send({"id": self._asked, "text": text})
                 head, body = self._receive()
             return self._sound(head, body)
@@ -99,7 +100,7 @@ class Child:
                 self._spawn()
             except OSError as error:
                 raise TtsError(f"no worker of {self._engine} can be started: {error}") from error
-        with self._limit(LOAD_S):
+        with clock.alarm(LOAD_US, self.kill):
             head, _ = self._receive()
         if head["kind"] == "missing":
             raise MissingEngine(head["what"], where="tts", remedy=head["remedy"])
@@ -149,14 +150,3 @@ class Child:
 
     def _lost(self) -> TtsError:
         return TtsError(f"the worker of {self._engine} died or did not answer")
-
-    @contextlib.contextmanager
-    def _limit(self, seconds: float) -> Iterator[None]:
-        timer = threading.Timer(seconds, self.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            timer.join()

@@ -162,7 +162,7 @@ class ProcessSynthesizer:
         child = live.ready.result()
         if budget.left() <= 0:
             raise self._late()
-        asked: asyncio.Future[Sound] = self._run(child.ask, text, self._patience.hung_us / SECOND)
+        asked: asyncio.Future[Sound] = self._run(child.ask, text, self._patience.hung_us)
         self._asked = _Ask(child, asked)
         asked.add_done_callback(partial(self._settle, live))
         if not await clock.wait_until([asked], min(budget.ends_us, clock.now() + allowed)):

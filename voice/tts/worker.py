@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from voice.tts.engine import Engine
 
 WARM: Final = "One moment, please."
+WAITING: Final = 8
+"""Requests read ahead; the parent sends one at a time."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    requests: queue.SimpleQueue[pipe.Head] = queue.SimpleQueue()
+    requests: queue.Queue[pipe.Head] = queue.Queue(WAITING)
     threading.Thread(target=_listen, args=(requests,), name="requests", daemon=True).start()
     try:
         voice = engine.load(arguments[0], json.loads(arguments[1]) if len(arguments) > 1 else {})
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         _answer(voice, requests.get(), out)
 
 
-def _listen(requests: queue.SimpleQueue[pipe.Head]) -> None:
+def _listen(requests: queue.Queue[pipe.Head]) -> None:
     """Pass requests on; end the process with its parent, even while the engine hangs."""
     stream = os.fdopen(0, "rb")
     try:
