@@ -16,6 +16,7 @@ from voice.call import Manners, Parts
 from voice.endpoint import Endpointing
 from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
+from voice.reference import Reference
 from voice.sentences import split
 from voice.text import speakable
 from voice.tts import choose as voices
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from voice.asr.transcriber import Transcriber
     from voice.line import Line
-    from voice.reference import Reference
     from voice.tts.synthesizer import Synthesizer
     from voice.turn import Responder
     from voice.vad import Vad
@@ -104,20 +104,20 @@ class Studio:
     def parts(self, line: Line, reference: Reference, *, words: bool) -> Parts:
         """Return the parts of one call on *line*, whose caller says *reference* (with *words* or without)."""
         config = self.config
+        vad, _ = detector(config.vad.engine, self.kind, words=words)
         transcriber = self.transcriber
+        if not words and (transcriber is None or vad == "scripted"):
+            what = "detection" if transcriber else "recognition"
+            raise ConfigError(
+                f"scripted {what} needs a transcript, and the recording has none",
+                remedy="replay it with real engines: --clock skip --asr auto --vad auto",
+            )
         if transcriber is None:
-            if not words:
-                raise ConfigError(
-                    "scripted recognition needs a transcript, and the recording has none",
-                    where="asr.engine",
-                    remedy="use --clock skip with a real engine",
-                )
             transcriber = ScriptedTranscriber(
                 reference.words,
                 final_us=config.asr.scripted_final_ms * MS,
                 lag_us=config.asr.scripted_lag_ms * MS,
             )
-        vad, _ = detector(config.vad.engine, self.kind, words=words)
         return Parts(
             line=line,
             vad=make_vad(vad, reference),
@@ -160,6 +160,9 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     """Load and warm every engine of *config* on the running clock; *progress* hears what is being done."""
     kind = clock.kind()
     check(config, kind)
+    answering = responder(config)
+    vad, vad_why = detector(config.vad.engine, kind, words=True)
+    await clock.offload(make_vad, vad, Reference())  # its model is loaded here, not in a call
     transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
     voice, tts_why = open_voice(config, kind)
     try:
@@ -180,7 +183,6 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
             await transcriber.aclose()
         await voice.aclose()
         raise
-    vad, vad_why = detector(config.vad.engine, kind, words=True)
     engines = (
         Engine(job="vad", name=vad, why=vad_why),
         Engine(job="asr", name=asr_name, why=asr_why),
@@ -192,7 +194,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         kind,
         transcriber,
         voice,
-        responder(config),
+        answering,
         Phrases(bridge, pardon, apology),
         greeting,
         reprompt,

@@ -6,17 +6,22 @@ people; :mod:`turnbudget.compose` turns them into microseconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import json
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 Ms = Annotated[int, msgspec.Meta(ge=0, le=3_600_000)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
+Recogniser: TypeAlias = Literal["auto", "moonshine", "vosk", "scripted"]
+Detector: TypeAlias = Literal["auto", "silero", "energy", "scripted"]
+Voice: TypeAlias = Literal["auto", "pyttsx3", "piper", "scripted"]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +39,7 @@ class EndpointTable(Table, frozen=True):
 class AsrTable(Table, frozen=True):
     """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint."""
 
-    engine: Literal["auto", "moonshine", "vosk", "scripted"] = "auto"
+    engine: Recogniser = "auto"
     model: str = ""
     text_ms: Positive = 500
     scripted_final_ms: Ms = 80
@@ -44,13 +49,13 @@ class AsrTable(Table, frozen=True):
 class VadTable(Table, frozen=True):
     """``[vad]``: who detects speech."""
 
-    engine: Literal["auto", "silero", "energy", "scripted"] = "auto"
+    engine: Detector = "auto"
 
 
 class TtsTable(Table, frozen=True):
     """``[tts]``: who speaks, and how fast (words a minute)."""
 
-    engine: Literal["auto", "pyttsx3", "piper", "scripted"] = "auto"
+    engine: Voice = "auto"
     voice: str = ""
     rate: Annotated[int, msgspec.Meta(ge=50, le=500)] = 180
     scripted_ms: Ms = 40
@@ -113,7 +118,7 @@ class ResponderTable(Table, frozen=True):
 
 
 class Config(Table, frozen=True):
-    """The whole file."""
+    """The whole file; times are in milliseconds."""
 
     budget_ms: Positive = 800
     patience_ms: Positive = 5_000
@@ -144,3 +149,30 @@ def load(path: Path | None) -> Config:
         raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(str(error), where=str(path), remedy="see `turnbudget config`") from None
+
+
+def dump(config: Config) -> str:
+    """Return *config* as the text of a file that :func:`load` reads, each table with its meaning."""
+    return "\n".join(_lines("", config)).strip() + "\n"
+
+
+def _lines(name: str, table: Table) -> Iterator[str]:
+    """Yield the lines of *table*: its own keys first, then the tables in it."""
+    values = {field.name: getattr(table, field.name) for field in msgspec.structs.fields(table)}
+    meaning = (type(table).__doc__ or "").splitlines()[0].replace("`", "")
+    yield f"# {meaning.rpartition(']: ')[2]}"
+    for key, value in values.items():
+        if isinstance(value, int | str) or value == ():
+            yield f"{key} = {_literal(value)}"
+    for key, value in values.items():
+        inner = f"{name}.{key}" if name else key
+        if isinstance(value, Table):
+            yield from ("", f"[{inner}]", *_lines(inner, value))
+        elif isinstance(value, tuple):
+            for row in value:
+                yield from ("", f"[[{inner}]]", *list(_lines(inner, row))[1:])
+
+
+def _literal(value: int | str | tuple[()]) -> str:
+    """Return *value* in TOML, which writes it as JSON does but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

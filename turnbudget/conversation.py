@@ -70,30 +70,30 @@ class Conversation:
     def clips(self, pacing: Pacing) -> list[Clip]:
         """Return what the caller's side plays."""
         turns = self.turns()
-        spans = [(turn[0].began_us, turn[-1].ended_us) for turn in turns]
+        spans = [_span(turn) for turn in turns]
         if pacing == "timeline":
-            words = tuple(word for turn in turns for segment in turn for word in segment.words)
+            words = _words([segment for turn in turns for segment in turn])
             return [Clip(self.caller, words, tuple(spans), when="at once")]
         clips = []
         for index, (turn, (began, ended)) in enumerate(zip(turns, spans, strict=True)):
             before = spans[index - 1][1] if index else 0
             after = spans[index + 1][0] if index + 1 < len(spans) else audio.us(self.caller.size)
-            start = max(began - LEAD_US, (before + began) // 2 if index else 0, 0)
+            start = min(began, max(began - LEAD_US, (before + began) // 2 if index else 0, 0))
             end = min(ended + LEAD_US, (ended + after) // 2 if index + 1 < len(spans) else after)
             clips.append(self._clip(turn, start, max(end, ended), began - start))
         return clips
 
     def _clip(self, turn: Sequence[Segment], start_us: int, end_us: int, lead_us: int) -> Clip:
-        words = [word for segment in turn for word in segment.words]
+        began, ended = _span(turn)
         moved = (
             replace(word, began_us=word.began_us - start_us, ended_us=word.ended_us - start_us)
-            for word in words
+            for word in _words(turn)
         )
         return Clip(
             self.caller[audio.samples(start_us) : audio.samples(end_us)],
             tuple(moved),
-            ((turn[0].began_us - start_us, turn[-1].ended_us - start_us),),
-            pause_us=self._pause_before(turn[0].began_us),
+            ((began - start_us, ended - start_us),),
+            pause_us=self._pause_before(began),
             lead_us=lead_us,
         )
 
@@ -111,6 +111,17 @@ class Conversation:
         blocks = self.caller[: windows * size].reshape(windows, size)
         quietest = int(np.argmin(np.abs(blocks.astype(np.int32)).mean(axis=1)))
         return self.caller[quietest * size : (quietest + 1) * size]
+
+
+def _span(turn: Sequence[Segment]) -> tuple[int, int]:
+    """Return where *turn* begins and ends; its segments may overlap."""
+    return min(segment.began_us for segment in turn), max(segment.ended_us for segment in turn)
+
+
+def _words(segments: Iterable[Segment]) -> tuple[Word, ...]:
+    """Return the words of *segments* in the order of their times."""
+    found = (word for segment in segments for word in segment.words)
+    return tuple(sorted(found, key=lambda word: word.began_us))
 
 
 def _speaks_between(segments: Iterable[Segment], began_us: int, ended_us: int) -> bool:

@@ -153,6 +153,8 @@ class CallRecord(Record, frozen=True, kw_only=True):
     audio: str
     """The resulting call as stereo WAV in the run folder: caller left, our voice right."""
     ended: str
+    notes: tuple[str, ...] = ()
+    """What was odd about the recording, and how it was taken: nothing that kept it from being replayed."""
 
 
 class Summary(Record, frozen=True, kw_only=True):

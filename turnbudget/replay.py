@@ -7,35 +7,40 @@ ends the running call and leaves a valid, truncated run.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
 from turnbudget import sources
 from turnbudget.compose import detector, make_vad, open_studio
+from turnbudget.names import call_name, legible
+from turnbudget.progress import Progress
 from turnbudget.records import WordErrors
-from turnbudget.runs import RunWriter
+from turnbudget.runs import TURNS, RunWriter
 from turnbudget.script import clips_of
 from turnbudget.session import Session
 from turnbudget.summary import Header
+from turnbudget.tracks import Reading
 from voice import clock
 from voice.asr import wer
-from voice.errors import RunError, UsageError
+from voice.errors import RunError, TurnbudgetError, UsageError
 from voice.reference import Reference
 from voice.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
     from turnbudget.compose import Studio
     from turnbudget.config import Config
     from turnbudget.conversation import Conversation, Pacing
-    from turnbudget.records import CallRecord, Row
+    from turnbudget.records import CallRecord
     from turnbudget.runs import Run
     from turnbudget.script import Event
+    from voice.lines.recording import Clip
     from voice.vad import Vad
 
 MEASURED_WITH: Final = ("turnbudget", "numpy", "onnxruntime", "soundfile", "soxr", "vosk", "pyttsx3")
@@ -56,104 +61,141 @@ class Plan:
     force: bool = False
 
 
-@dataclass(slots=True)
-class Progress:
-    """Who is told how far a run has come; by itself it tells nobody."""
-
-    doing: Callable[[str], None] = field(default=lambda _: None)
-    calls: Callable[[int], None] = field(default=lambda _: None)
-    row: Callable[[Row], None] = field(default=lambda _: None)
-    call_done: Callable[[], None] = field(default=lambda: None)
-
-
 async def replay(plan: Plan, progress: Progress | None = None) -> Run:
-    """Replay everything in *plan* on the running clock and return the run; raises TurnbudgetError."""
+    """Replay everything in *plan* on the running clock and return the run; raises TurnbudgetError.
+
+    What cannot be replayed is a fault of the run. Raised is what leaves nothing to report, and what breaks
+    the run off (a disk that refuses), after what was measured until then has been written.
+    """
     progress = progress or Progress()
-    with watch():
-        studio = await open_studio(plan.config, progress.doing)
+    found = await clock.offload(sources.listing, plan.paths)
+    faults = [str(fault) for fault in found if isinstance(fault, UsageError)]
+    _some_left(found, faults)
+    writer = await clock.offload(lambda: RunWriter(plan.folder, force=plan.force))
+    replaying = Replaying(plan, progress, writer)
+    try:
+        with writer, watch():
+            return await replaying.run(found)
+    except BaseException:
+        if not replaying.calls:
+            await clock.offload(_take_away, plan.folder)
+        raise
+
+
+class Replaying:
+    """A run on its way: which calls it has had, and what could not be replayed."""
+
+    def __init__(self, plan: Plan, progress: Progress, writer: RunWriter) -> None:
+        self.calls: list[CallRecord] = []
+        self._plan = plan
+        self._progress = progress
+        self._writer = writer
+        self._names: set[str] = set()
+        self._faults: list[str] = []
+        self._errors = wer.WordErrors()
+        self._broken: TurnbudgetError | None = None
+        self._truncated = False
+
+    async def run(self, found: Sequence[Path | UsageError]) -> Run:
+        """Replay what was *found*, write the summary and what is drawn from it."""
+        began = clock.label()
+        studio = await open_studio(self._plan.config, self._progress.doing)
         try:
-            writer = await clock.offload(lambda: RunWriter(plan.folder, force=plan.force))
-            with writer:
-                return await _replay(plan, progress, studio, writer)
+            await self._all(found, studio)
+            header = Header(
+                name=legible(self._plan.folder.name),
+                clock=clock.kind(),
+                pacing=self._plan.pacing,
+                began=began,
+                seed=0,
+                versions=_versions(),
+                engines=studio.engines,
+                budget_us=studio.manners.budget_us,
+                calls=tuple(self.calls),
+                wer=_rate(self._errors),
+                faults=tuple(map(legible, self._faults)),
+                truncated=self._truncated,
+            )
         finally:
             await studio.aclose()
+        try:
+            run = await clock.offload(self._writer.finish, header)
+        except RunError as error:
+            raise self._broken or error from None
+        if self._broken:
+            raise self._broken
+        return run
+
+    async def _all(self, found: Sequence[Path | UsageError], studio: Studio) -> None:
+        gc.collect()
+        gc.freeze()  # what is loaded stays: no collection need look at it again (MET-11)
+        self._progress.calls(len(found))
+        try:
+            for path in found:
+                await self._one(path, studio)
+                self._progress.call_done()
+        except TurnbudgetError as error:
+            self._broken, self._truncated = error, True
+            self._faults.append(str(error))
+        except asyncio.CancelledError:
+            _forgive()
+            self._truncated = True
+        finally:
+            gc.unfreeze()
+        if not self._truncated:
+            _some_left(self.calls, self._faults)
+
+    async def _one(self, path: Path | UsageError, studio: Studio) -> None:
+        try:
+            conversation, clips = await clock.offload(_open, self._plan, path)
+            name = call_name(conversation.name, self._names)
+            session = Session(conversation, clips, studio, self._writer, name=name, told=self._progress.row)
+        except UsageError as fault:
+            fault.where = fault.where or str(path)
+            self._faults.append(str(fault))
+            return
+        self._names.add(name.casefold())
+        self._progress.doing(name)
+        try:
+            await session.run()
+        finally:
+            self.calls.append(session.record())
+            self._errors = sum(session.word_errors(), self._errors)
+            del session, conversation, clips
+            gc.collect()  # between two calls, so that none falls due in one
 
 
-async def _replay(plan: Plan, progress: Progress, studio: Studio, writer: RunWriter) -> Run:
-    began = clock.label()
-    calls: list[CallRecord] = []
-    faults: list[str] = []
-    errors = wer.WordErrors()
-    truncated = False
-    gc.collect()
-    gc.freeze()  # what is loaded stays: no collection need look at it again (MET-11)
-    try:
-        found = await clock.offload(sources.listing, plan.paths)
-        progress.calls(len(found))
-        for path in found:
-            conversation = await clock.offload(_open, plan, path)
-            if isinstance(conversation, UsageError):
-                faults.append(str(conversation))
-            else:
-                name = _free_name(conversation.name, calls)
-                progress.doing(name)
-                clips = clips_of(conversation, plan.pacing, plan.events)
-                session = Session(conversation, clips, studio, writer, name=name, told=progress.row)
-                calls.append(await session.run())
-                errors = sum(session.word_errors(), errors)
-            progress.call_done()
-    except asyncio.CancelledError:
-        _forgive()
-        truncated = True
-    finally:
-        gc.unfreeze()
-    if faults and not calls and not truncated:
-        raise (
-            UsageError(faults[0])
-            if len(faults) == 1
-            else UsageError(f"none of {len(faults)} inputs can be replayed: {'; '.join(faults)}")
-        )
-    header = Header(
-        name=plan.folder.name,
-        clock=clock.kind(),
-        pacing=plan.pacing,
-        began=began,
-        seed=0,
-        versions=_versions(),
-        engines=studio.engines,
-        budget_us=studio.manners.budget_us,
-        calls=tuple(calls),
-        wer=_rate(errors),
-        faults=tuple(faults),
-        truncated=truncated,
-    )
-    return await clock.offload(writer.finish, header)
+def _some_left(left: Sequence[object], faults: Sequence[str]) -> None:
+    """Raise the *faults* as one if they are all there is."""
+    if any(not isinstance(one, UsageError) for one in left):
+        return
+    if len(faults) == 1:
+        raise UsageError(faults[0])
+    raise UsageError(f"none of {len(faults)} inputs can be replayed: {'; '.join(faults)}")
 
 
-def _open(plan: Plan, path: Path | UsageError) -> Conversation | UsageError:
-    """Read the conversation at *path*, or return the fault that keeps it from being one."""
+def _open(plan: Plan, path: Path | UsageError) -> tuple[Conversation, list[Clip]]:
+    """Read the conversation at *path*, and what its caller plays; raises UsageError."""
     if isinstance(path, UsageError):
-        return path
-    # A reading detector works beside the clock, so the real one serves in virtual time as well.
-    name, _ = detector(plan.config.vad.engine, "wall", words=False)
+        raise path
+    # A reading detector works beside the clock, so the real one serves in virtual time as well; one that
+    # plays a script has nothing to play where it is needed.
+    wanted = plan.config.vad.engine
+    name, _ = detector("auto" if wanted == "scripted" else wanted, "wall", words=False)
 
     def vad() -> Vad:
         return make_vad(name, Reference())
 
-    try:
-        return sources.open_conversation(path, sources.Reading(plan.caller_channel, plan.rate, vad))
-    except UsageError as fault:
-        return fault
+    conversation = sources.open_conversation(path, Reading(plan.caller_channel, plan.rate, vad))
+    return conversation, clips_of(conversation, plan.pacing, plan.events)
 
 
-def _free_name(name: str, calls: Iterable[CallRecord]) -> str:
-    """Return *name*, numbered if a call before had it."""
-    taken = {call.call for call in calls}
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
-    return free
+def _take_away(folder: Path) -> None:
+    """Remove a run folder in which nothing was measured."""
+    with contextlib.suppress(OSError):
+        if not (folder / TURNS).stat().st_size:
+            (folder / TURNS).unlink()
+            folder.rmdir()
 
 
 def _forgive() -> None:
@@ -183,20 +225,3 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def fresh_folder(parent: Path, name: str) -> Path:
-    """Return a folder below *parent* that does not exist yet, called *name* or *name* with a number."""
-    number, folder = 1, parent / name
-    while folder.exists():
-        number += 1
-        folder = parent / f"{name}-{number}"
-    return folder
-
-
-def default_name(paths: Iterable[Path]) -> str:
-    """Return what a run of *paths* is called by default: after the first of them."""
-    first = next(iter(paths), None)
-    if first is None:
-        raise RunError("there is nothing to replay", remedy="name recordings or a folder")
-    return first.resolve().stem or "run"

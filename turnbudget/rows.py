@@ -48,7 +48,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         outcome=account.outcome,
         heard=utterance.text if utterance else "",
         said=entry.said,
-        reference=reference.take(detected - media_epoch_us) if has_words and utterance else None,
+        reference=reference.take(zero - media_epoch_us) if has_words and utterance else None,
         speech_began_call_us=(utterance.began_us if utterance else zero) - call_epoch_us,
         speech_ended_call_us=zero - call_epoch_us,
         speech_ended_by="vad" if true_end is None else "reference",
@@ -85,11 +85,14 @@ def unheard(  # noqa: PLR0913 - whose turn, when, and what it waited for
     *,
     began_us: int,
     ended_us: int,
-    text: str,
+    text: str | None,
     waited_us: int,
     budget_us: int,
 ) -> Row:
-    """Return the row of a turn that the reference has and that nobody heard: it was owed an answer."""
+    """Return the row of a turn that the recording has and that nobody heard: it was owed an answer.
+
+    *text* is what the reference says was said; ``None`` if it was a detector that found the turn.
+    """
     return Row(
         kind="turn",
         call=call,
@@ -100,7 +103,7 @@ def unheard(  # noqa: PLR0913 - whose turn, when, and what it waited for
         reference=text,
         speech_began_call_us=began_us,
         speech_ended_call_us=ended_us,
-        speech_ended_by="reference",
+        speech_ended_by="vad" if text is None else "reference",
         vad_ended_call_us=ended_us,
         budget_us=budget_us,
         first_sound_us=None,

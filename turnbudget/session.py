@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import soundfile
 
+from turnbudget.names import legible
 from turnbudget.records import CallRecord
 from turnbudget.rows import row, unheard
 from voice import audio, clock
@@ -18,6 +21,7 @@ from voice.reference import Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from turnbudget.compose import Studio
@@ -53,40 +57,49 @@ class Session:
         self._studio = studio
         self._writer = writer
         self._name = name
+        self._audio = f"{name}.wav"
+        self._length_us = 0
         self._told = told
         self._rows: list[Row] = []
         self._written = 0
         self._heard: list[tuple[int, int]] = []
+        self._unheard: dict[tuple[int, int], str] = {}
+        self._missed = ""
         line = RecordedLine(clips, self._reference, conversation.background())
         parts = studio.parts(line, self._reference, words=conversation.has_words)
         self._call = Call(parts, studio.manners, self._entry)
         line.follow(self._call)
 
-    async def run(self) -> CallRecord:
-        """Take the call to its end and return its record; a cancelled one is written as far as it came."""
-        wav = self._writer.folder / f"{self._name}.wav"
-        sound = await clock.offload(_open_wav, wav)
-        try:
-            async with Crew() as crew:
-                call = crew.create_task(self._call.run(), name=f"call {self._name}")
-                while not await clock.wait_until([call], clock.now() + FLUSH_US):
-                    await self._flush(sound, clock.now() - SETTLED_US)
-            self._add_unheard()
-        finally:
-            await self._flush(sound, clock.now())
-            await clock.offload(sound.close)
+    async def run(self) -> None:
+        """Take the call to its end; one that is cancelled is written as far as it came."""
+        sound = await clock.offload(_open_wav, self._writer.folder / self._audio)
+        with sound, ThreadPoolExecutor(1, "disk") as disk:
+            try:
+                async with Crew() as crew:
+                    call = crew.create_task(self._call.run(), name=f"call {self._name}")
+                    while not await clock.wait_until([call], clock.now() + FLUSH_US):
+                        await self._flush(sound, clock.now() - SETTLED_US, disk)
+                self._add_unheard()
+            finally:
+                self._length_us = clock.now() - self._call.epoch_us
+                await self._flush(sound, clock.now(), disk)
+
+    def record(self) -> CallRecord:
+        """Return what there is to say of the call, ended or broken off."""
         return CallRecord(
             call=self._name,
-            source=self._conversation.source,
-            length_us=clock.now() - self._call.epoch_us,
+            source=legible(self._conversation.source),
+            length_us=self._length_us,
             turns=sum(row.kind == "turn" for row in self._rows),
-            audio=wav.name,
+            audio=self._audio,
             ended=self._call.ended or "broken off",
+            notes=tuple(map(legible, self._conversation.notes)),
         )
 
     def word_errors(self) -> Iterator[WordErrors]:
         """Yield the word errors of each turn against the reference, where there is one."""
         if self._conversation.has_words:
+            yield word_errors(self._missed, "")
             for written in self._rows:
                 if written.reference is not None:
                     yield word_errors(written.reference, written.heard)
@@ -94,6 +107,7 @@ class Session:
     def _entry(self, entry: Entry) -> None:
         """Take a turn's account as it ends."""
         if entry.utterance:
+            self._pass_over(entry.utterance.began_us - self._call.ear.epoch_us)
             self._heard.append((entry.utterance.began_us, entry.utterance.ended_us))
         self._add(
             row(
@@ -111,31 +125,41 @@ class Session:
         self._rows.append(written)
         self._told(written)
 
-    def _add_unheard(self) -> None:
-        """Give a row to every turn of the reference that no utterance touches: it was owed an answer."""
-        call, epoch = self._call, self._call.ear.epoch_us
+    def _pass_over(self, until_us: int) -> None:
+        """Take the words of turns that ended by *until_us* (media time) and that no utterance touches.
+
+        They are nobody's any more: an utterance that comes later is not to blame for them.
+        """
+        epoch = self._call.ear.epoch_us
         for began, ended in self._reference.turns:
-            if any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._heard):
-                continue
-            shift = epoch - call.epoch_us
-            words = [word for word in self._reference.words if began <= word.began_us < ended]
+            touched = any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._heard)
+            if ended <= until_us and not touched and (began, ended) not in self._unheard:
+                self._unheard[began, ended] = self._reference.take(ended)
+
+    def _add_unheard(self) -> None:
+        """Give a row to every turn of the recording that no utterance touched: it was owed an answer."""
+        call, epoch = self._call, self._call.ear.epoch_us
+        self._pass_over(clock.now() - epoch)
+        shift = epoch - call.epoch_us
+        for (began, ended), text in self._unheard.items():
             self._add(
                 unheard(
                     self._name,
                     max((written.turn for written in self._rows), default=0) + 1,
                     began_us=began + shift,
                     ended_us=ended + shift,
-                    text=" ".join(word.text for word in words),
+                    text=text if self._conversation.has_words else None,
                     waited_us=UNANSWERED_US,
                     budget_us=self._studio.manners.budget_us,
                 )
             )
+        self._missed = self._reference.take(clock.now() - epoch)
 
-    async def _flush(self, sound: soundfile.SoundFile, until_us: int) -> None:
-        """Bring rows and sound to disk."""
+    async def _flush(self, sound: soundfile.SoundFile, until_us: int, disk: Executor) -> None:
+        """Bring rows and sound to disk; begun, it ends, even if the call is broken off meanwhile."""
         block = self._call.tape.take(until_us)
         rows, self._written = self._rows[self._written :], len(self._rows)
-        await clock.offload(self._write, sound, block, rows)
+        await asyncio.shield(clock.offload(self._write, sound, block, rows, executor=disk))
 
     def _write(self, sound: soundfile.SoundFile, block: audio.Int16, rows: Sequence[Row]) -> None:
         for written in rows:
@@ -152,4 +176,6 @@ def _open_wav(path: Path) -> soundfile.SoundFile:
     try:
         return soundfile.SoundFile(str(path), "w", samplerate=audio.RATE, channels=2, subtype="PCM_16")
     except (OSError, soundfile.LibsndfileError) as error:
-        raise RunError(f"cannot be written ({error})", where=str(path)) from None
+        raise RunError(
+            f"cannot be written ({error})", where=str(path), remedy="choose a place that can be written"
+        ) from None

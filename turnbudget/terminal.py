@@ -112,9 +112,12 @@ def show(run: Run, console: Console | None = None) -> None:
     """Print the whole run: waterfalls by call, stages, headline, faults."""
     console = console or Console()
     summary, rows = run
+    notes = {record.call: record.notes for record in summary.calls}
     for call, of_call in groupby(rows, lambda row: row.call):
         console.print()
         console.print(_lines(f"call {_plain(call)}", style="bold"))
+        for note in notes.get(call, ()):
+            console.print(_lines(f"note: {_plain(note)}", style="dim"))
         console.print(axis(summary.budget_us))
         for row in of_call:
             console.print(waterfall(row))

@@ -1,15 +1,16 @@
 """A Call: one caller on one line, turn after turn, until somebody hangs up.
 
 It decides whose turn it is and nothing else: an utterance begins a turn; speech over our voice cuts it;
-speech before any sound supersedes the turn, and its words join the next. Every turn leaves a row.
+speech before any sound supersedes the turn, and its words join the next. Every turn leaves a row, written
+at the moment it ends, whatever its task still has to clear away.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from voice import clock
 from voice.budget import Budget
@@ -19,7 +20,7 @@ from voice.ledger import Ledger, Owner
 from voice.listen import Ear
 from voice.speak import Heard, Mouth, at_once
 from voice.tape import Tape
-from voice.turn import Desk, Said, Turn, take_turn
+from voice.turn import Desk, Said, Turn, account_for_listening, needs, take_turn, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
 
-GUARD_US = 100 * clock.MS
+GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
+LINE: Final = Owner("line", "own code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,21 @@ class Entry:
     said: str
 
 
+@dataclass(slots=True)
+class _Unasked:
+    """Something we say unasked; its zero is when we decided to."""
+
+    kind: Kind
+    number: int
+    ledger: Ledger
+    outcome: Outcome | None = None
+    heard: Heard = field(default_factory=Heard)
+
+    def close(self) -> None:
+        """End the account."""
+        self.ledger.close()
+
+
 class Call:
     """One call. ``run`` returns when it is over; ``told`` gets each row as its turn ends."""
 
@@ -95,11 +112,13 @@ class Call:
         self._parts = parts
         self._manners = manners
         self._told = told
-        self._turn: Turn | None = None
+        self._part: Turn | _Unasked | None = None
         self._task: asyncio.Task[None] | None = None
         self._unanswered = ""
+        self._owing = False
         self._numbers = 0
         self._reprompts = 0
+        self._spoke_us = 0
         self.history: list[Said] = []
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
@@ -107,11 +126,12 @@ class Call:
         self.ended = ""
         """Why the call is over: '' while it runs."""
         self.dangling: tuple[str, ...] = ()
+        """Names of tasks that would not end and were left behind."""
 
     @property
     def settled(self) -> bool:
         """Whether nobody speaks and nothing is owed: the caller has the floor."""
-        return self._task is None and not (self.ear.speaking or self.ear.waiting)
+        return self._part is None and not (self.ear.speaking or self.ear.waiting)
 
     @property
     def sounding_since_us(self) -> int | None:
@@ -141,17 +161,21 @@ class Call:
                 self._speak_unasked("greeting", parts.greeting)
             guard = crew.create_task(self._guard(), name="guard")
             listening = crew.create_task(self._listen(), name="line")
-            await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
-            self.ended = self.ended or "caller hung up"
-            self.ear.hang_up()
-            await self._break_off(self.ended)
+            try:
+                await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
+                self.ended = self.ended or "caller hung up"
+            finally:
+                self.ended = self.ended or "broken off"
+                self.ear.hang_up()
+                self._break_off(self.ended)
         self.dangling = crew.dangling
 
     async def _listen(self) -> None:
         async with contextlib.aclosing(self._parts.line.listen()) as frames:  # type: ignore[type-var]
             async for frame in frames:
-                self.ear.hear(frame)
-                self.tape.caller(frame.samples, self.ear.at_clock(frame.at))
+                sounded_us = self.ear.hear(frame)
+                if sounded_us is not None:
+                    self.tape.caller(frame.samples, sounded_us)
 
     async def _guard(self) -> None:
         """Look for what no frame tells: frames that stopped coming, a caller who says nothing."""
@@ -160,7 +184,7 @@ class Call:
             self.ear.missed()
             if not self.settled:
                 continue
-            quiet = clock.now() - max(self.mouth.quiet_since_us, self.epoch_us)
+            quiet = clock.now() - max(self.mouth.quiet_since_us, self._spoke_us)
             if self._parts.reprompt and quiet >= self._manners.idle_us:
                 if self._reprompts >= self._manners.reprompts:
                     self.ended = "caller said nothing"
@@ -169,122 +193,111 @@ class Call:
                 self._speak_unasked("reprompt", self._parts.reprompt)
 
     def _text_by(self, ended_us: int, decided_us: int) -> int:
-        """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent."""
-        forecast = self._parts.forecast
-        after = sum(forecast.of(stage).p95_us for stage in ("choose", "synthesize", "deliver"))
-        return max(
-            decided_us, min(decided_us + self._manners.text_us, ended_us + self._manners.budget_us - after)
-        )
+        """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent.
+
+        If that cannot be in time however soon it begins, the bridge will cover the wait until its own start.
+        """
+        forecast, end = self._parts.forecast, ended_us + self._manners.budget_us
+        by = end - sum(forecast.of(stage).p95_us for stage in ("choose", "synthesize", "deliver"))
+        if by < decided_us:
+            by = end - needs(self._desk, self._parts.phrases.bridge)
+        return max(decided_us, min(decided_us + self._manners.text_us, by))
 
     def _hear(self, event: Event) -> None:
         match event:
             case SpeechStarted():
-                self._reprompts = 0
-                if self._task:
-                    self._task.cancel()
+                self._break_off("the caller spoke")
             case Utterance():
                 self._answer(event)
             case _:
                 pass
 
     def _answer(self, utterance: Utterance) -> None:
-        """Begin the turn that *utterance* ended."""
-        if not utterance.text and utterance.voiced_us < self._manners.murmur_us:
+        """Begin the turn that *utterance* ended.
+
+        A murmur too short to ask about is no turn, unless it broke us off or words before it wait for an
+        answer: then silence would be ours.
+        """
+        self._spoke_us = clock.now()
+        if utterance.text:
+            self._reprompts = 0
+        elif utterance.voiced_us < self._manners.murmur_us and not self._owing:
             return
+        self._break_off("the caller spoke again")
+        turn = self._turn(utterance)
+        if self.ended or self.ear.speaking:  # it ended, or went on, while the text was being made
+            account_for_listening(turn)
+            turn.ledger.decide("broken off", self.ended or "the caller went on")
+            self._close(turn, "superseded")
+        else:
+            self._part = turn
+            self._task = self._crew.create_task(
+                self._take(turn, tuple(self.history)), name=f"turn {turn.number}"
+            )
+
+    def _turn(self, utterance: Utterance) -> Turn:
         self._numbers += 1
-        said = " ".join(filter(None, (self._unanswered, utterance.text)))
-        zero = utterance.ended_us
+        zero, manners = utterance.ended_us, self._manners
         turn = Turn(
             self._numbers,
             utterance,
-            said,
+            " ".join(filter(None, (self._unanswered, utterance.text))),
             Ledger(zero),
-            Budget(zero + self._manners.budget_us),
-            Budget(zero + self._manners.patience_us),
+            Budget(zero + manners.budget_us),
+            Budget(zero + manners.patience_us),
         )
         if self._unanswered:
             turn.ledger.decide("words joined", "those of the turn before were never answered")
-        if self.ear.speaking:  # the caller went on while the text was being made
-            account = turn.ledger
-            account.charge("endpoint", Owner(utterance.rule, "setting"), utterance.decided_us)
-            account.charge("transcribe", Owner(utterance.transcriber, "service"), utterance.text_us)
-            self._close(turn, "superseded")
-            return
-        before = self._task
-        self._task = self._crew.create_task(self._take(turn, before), name=f"turn {turn.number}")
+        return turn
 
-    async def _take(self, turn: Turn, before: asyncio.Task[None] | None) -> None:
-        """Take *turn*, after what is left of the one *before* it has gone."""
-        if before:
-            before.cancel()
-            await asyncio.wait([before])
-        self._turn = turn
+    async def _take(self, turn: Turn, history: tuple[Said, ...]) -> None:
         try:
-            await take_turn(turn, self._desk, tuple(self.history))
-        except asyncio.CancelledError:
-            turn.outcome = turn.outcome or ("superseded" if turn.ledger.first_sound_us is None else "cut")
-            raise
+            await take_turn(turn, self._desk, history)
         finally:
-            if self._task is asyncio.current_task():
-                self._task = None
-            self._close(turn, turn.outcome or "silent")
-
-    def _close(self, turn: Turn, outcome: Outcome) -> None:
-        """Write *turn* into the history and hand out its row."""
-        answered = turn.ledger.first_answer_us is not None
-        self._unanswered = "" if answered or outcome == "failed" else turn.said
-        if answered or outcome == "failed":
-            self.history.append(Said("caller", turn.said))
-        if turn.heard.text:
-            self.history.append(Said("agent", turn.heard.text, cut=not turn.heard.complete))
-        self._tell("turn", turn.number, turn.ledger, outcome, turn.utterance, turn.said, turn.heard)
-
-    def _tell(  # noqa: PLR0913, PLR0917 - one row's fields
-        self,
-        kind: Kind,
-        number: int,
-        ledger: Ledger,
-        outcome: Outcome,
-        utterance: Utterance | None,
-        asked: str,
-        heard: Heard,
-    ) -> None:
-        ledger.close()
-        account = ledger.account(outcome, clock.stalls(ledger.zero_us, clock.now()))
-        self._told(Entry(kind, number, account, utterance, asked, heard.text))
+            self._end(turn)
 
     def _speak_unasked(self, kind: Kind, speech: Speech) -> None:
-        self._task = self._crew.create_task(self._say(kind, speech), name=kind)
-
-    async def _say(self, kind: Kind, speech: Speech) -> None:
-        """Say something unasked; it has a row of its own kind, and its zero is when we decided to."""
         self._numbers += 1
-        number, ledger, heard = self._numbers, Ledger(clock.now()), Heard()
+        self._part = part = _Unasked(kind, self._numbers, Ledger(clock.now()))
+        self._task = self._crew.create_task(self._say(part, speech), name=kind)
 
-        def sounding(by_clock: int, by_tape: int) -> None:
-            ledger.witness_us = by_tape
-            ledger.sounded(by_clock, answer=True)
-
-        outcome: Outcome = "superseded"
+    async def _say(self, part: _Unasked, speech: Speech) -> None:
         try:
-            with ledger.stage("deliver", Owner("line", "own code")):
-                await self.mouth.play(at_once(speech), heard, sounding)
-            outcome = "answered"
-        except asyncio.CancelledError:
-            outcome = "superseded" if ledger.first_sound_us is None else "cut"
-            raise
+            sounding = tells(part.ledger, self._parts.forecast, answer=True)
+            with part.ledger.stage("deliver", LINE):
+                await self.mouth.play(at_once(speech), part.heard, sounding)
+            part.outcome = "answered"
         finally:
-            if self._task is asyncio.current_task():
-                self._task = None
-            if heard.text:
-                self.history.append(Said("agent", heard.text, cut=not heard.complete))
-            self._tell(kind, number, ledger, outcome, None, "", heard)
+            self._end(part)
 
-    async def _break_off(self, why: str) -> None:
-        """End the turn that runs, if one does, because the call is over."""
-        if self._task:
-            if self._turn:
-                self._turn.ledger.decide("break off", why)
-            task = self._task
+    def _break_off(self, why: str) -> None:
+        """Stop what we are saying or about to say, if anything, and write its row."""
+        part, task = self._part, self._task
+        if part and task:
             task.cancel()
-            await clock.wait_until([task], clock.now() + clock.SECOND)
+            part.ledger.decide("broken off", why)
+            self._close(part, "superseded")
+
+    def _end(self, part: Turn | _Unasked) -> None:
+        """Write the row of *part*, unless it was broken off and has one."""
+        if self._part is part:
+            self._close(part, "silent")
+
+    def _close(self, part: Turn | _Unasked, unheard: Outcome) -> None:
+        """Write *part* into the history and hand out its row; *unheard* if nothing of it has sounded."""
+        self._part = self._task = None
+        part.close()
+        ledger, heard = part.ledger, part.heard
+        outcome = part.outcome or (unheard if ledger.first_sound_us is None else "cut")
+        self._owing = outcome in {"superseded", "cut"}
+        utterance, asked = None, ""
+        if isinstance(part, Turn):
+            utterance, asked = part.utterance, part.said
+            settled = ledger.first_answer_us is not None or outcome == "failed"
+            self._unanswered = "" if settled else asked
+            if settled and asked:
+                self.history.append(Said("caller", asked))
+        if heard.text:
+            self.history.append(Said("agent", heard.text, cut=not heard.complete))
+        account = ledger.account(outcome, clock.stalls(ledger.zero_us, clock.now()))
+        self._told(Entry(part.kind, part.number, account, utterance, asked, heard.text))

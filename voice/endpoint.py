@@ -10,12 +10,15 @@ since the silence is measured from the last voice that was no blip, holds none o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from voice import audio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+TOGETHER: Final = 3
+"""Voice has come together within so many times what opens a turn; what is older is blips before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class Endpoint:
             self._last = ended
             self._voiced += count
         else:
-            self._last = min(max(edge(), self.began), ended)
+            self._last = min(max(edge(), self._rose), ended)
             self.paused, self._rising = True, 0
             return self._over(ended, voiced=False) or Paused(self._last)
         return self._over(ended, voiced=voiced)
@@ -117,7 +120,7 @@ class Endpoint:
         if not voiced:
             self._rising = max(0, self._rising - count)
             return False
-        if not self._rising:
+        if not self._rising or at - self._rose > TOGETHER * self._start:
             self._rose = at
         self._rising += count
         return self._rising >= self._start

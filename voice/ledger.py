@@ -114,11 +114,22 @@ class Account:
         return max(self.entries, key=lambda entry: entry.us, default=None)
 
     def since(self, zero_us: int) -> Account:
-        """Return the account with its zero moved: whatever lies before it is cut."""
-        entries = [entry for entry in self.entries if entry.ended_us > zero_us]
-        if entries:
-            entries[0] = replace(entries[0], began_us=zero_us)
-        return replace(self, zero_us=zero_us, entries=tuple(entries))
+        """Return the account with its zero moved: what lies before it is cut.
+
+        Time it gains at its beginning is charged like the first entry that is no stall. A zero after the
+        end is the end.
+        """
+        zero_us = min(zero_us, self.closed_us)
+        entries = [
+            replace(entry, began_us=max(zero_us, entry.began_us))
+            for entry in self.entries
+            if entry.ended_us > zero_us
+        ]
+        if zero_us < self.zero_us:
+            gained = Entry("unaccounted", zero_us, self.zero_us, NOBODY)
+            first = next((entry for entry in entries if entry.stage != "stall"), gained)
+            entries.insert(0, replace(first, began_us=zero_us, ended_us=self.zero_us))
+        return replace(self, zero_us=zero_us, entries=_merge(entries))
 
 
 @dataclass(slots=True)
@@ -159,7 +170,11 @@ class Ledger:
             raise
         finally:
             self.cut(outcome=outcome)
-            self._stack.remove((stage, owner))
+            self._leave((stage, owner))
+
+    def _leave(self, charged: tuple[Stage, Owner]) -> None:
+        """Take *charged* off the stack: the topmost, for what is charged otherwise stays at the bottom."""
+        del self._stack[-1 - self._stack[::-1].index(charged)]
 
     def otherwise(self, stage: Stage, owner: Owner) -> None:
         """Charge *stage* to whatever time no other stage claims, from the last entry's end on."""
@@ -189,16 +204,21 @@ class Ledger:
 
     def sounded(self, at_us: int, *, answer: bool) -> None:
         """Note an audible sample that left at *at_us*; the first answer's closes the account."""
+        if self.closed_us is not None:
+            return
         if self.first_sound_us is None:
             self.first_sound_us = at_us
-        if answer and self.first_answer_us is None and self.closed_us is None:
+        if answer:
             self.first_answer_us = at_us
             self.close(at_us)
 
     def close(self, at_us: int | None = None) -> None:
-        """End the account; nothing is charged any more. Closing twice keeps the first end."""
+        """End the account; nothing is charged any more. Closing twice keeps the first end.
+
+        A sound that was handed over belongs to it, even if its first audible sample is still to come.
+        """
         if self.closed_us is None:
-            at_us = max(clock.now() if at_us is None else at_us, self._cursor_us)
+            at_us = max(clock.now() if at_us is None else at_us, self._cursor_us, self.first_sound_us or 0)
             self.cut(at_us, "cut" if self.first_answer_us is None else "done")
             self.closed_us = at_us
 

@@ -1,23 +1,27 @@
 """The Ear: the caller's frames in, events out.
 
 It puts frames in their place in the caller's media, asks a detector and the endpointing machine about
-them, keeps half a second before a detected start so that no first syllable is lost, and has the utterance
+them, keeps what came before a detected start so that no first syllable is lost, and has the utterance
 transcribed while it is spoken. The one thing it waits for is the final text, and never past its bound.
+Utterances are told in the order in which they were spoken, whichever text is there first.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from voice import audio, clock
 from voice.asr.text import is_words
-from voice.endpoint import Began, Ended, Endpoint, Paused, WentOn
+from voice.endpoint import TOGETHER, Began, Ended, Endpoint, Paused, WentOn
 from voice.errors import AsrError
 from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
 from voice.level import Level
+from voice.media import JUMP, Media
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +41,6 @@ PREROLL: Final = audio.samples(300_000)
 """Audio kept from before the detected start: a soft onset lasts up to 250 ms."""
 TAIL: Final = audio.samples(50_000)
 """What belongs to the utterance before: its last voiced sample and the breath after it."""
-LOST: Final = audio.samples(200_000)
-"""Media missing for so long is filled in by the guard: a radio gap, not jitter."""
-JUMP: Final = audio.samples(1_000_000)
-"""A jump in media places beyond this is a new count, unless as much time has passed."""
 
 
 class Ear:
@@ -68,16 +68,15 @@ class Ear:
         self._crew = crew
         self._text_by = text_by
         self._level = Level()
-        self._epoch: int | None = None
-        self._shift = 0
-        self._next = 0
-        self._filled = False
+        self._media = Media()
         self._window: Int16 = audio.silence(0)
         self._voiced = False
-        self._recent: deque[tuple[int, Int16]] = deque(maxlen=PREROLL // audio.FRAME + 6)
+        self._recent: deque[tuple[int, Int16]] = deque()
+        self._recent_size = PREROLL + (TOGETHER + 1) * audio.samples(endpointing.start_us)
         self._dictation: Dictation | None = None
-        self._ended = -PREROLL
+        self._spent = 0
         self._partial = ""
+        self._finishing: asyncio.Task[None] | None = None
         self.waiting = 0
         """Utterances whose final text is still awaited."""
         self.dropped = 0
@@ -93,74 +92,61 @@ class Ear:
     @property
     def epoch_us(self) -> int:
         """When the first sample of the caller's media sounded, in µs on the clock."""
-        return self._epoch or 0
+        return self._media.epoch_us
 
     def at_clock(self, at: int) -> int:
         """Return when the caller's sample *at* sounded, in µs on the clock."""
-        return self.epoch_us + audio.us(at)
+        return self._media.at_clock(at)
 
-    def hear(self, frame: Frame) -> None:
-        """Take a frame that has just arrived."""
-        at = self._place(frame)
+    def hear(self, frame: Frame) -> int | None:
+        """Take a frame that has just arrived; return when it began to sound (µs on the clock).
+
+        ``None``: it came twice, or too late.
+        """
+        at = self._media.place(frame)
         if at is None:
             self.dropped += 1
-            return
-        arrived = clock.now() - audio.us(at + frame.samples.size)
-        self._epoch = arrived if self._epoch is None else min(self._epoch, arrived)
-        self._filled = False
-        self._take(frame.samples, at)
+            return None
+        self._fill(at)
+        self._take(frame.samples)
+        return self.at_clock(at)
 
     def missed(self) -> None:
         """Count time that passed without frames as silence; a call asks for it some ten times a second."""
-        if self._epoch is None:
-            return
-        missing = audio.samples(clock.now() - self._epoch) - self._next
-        if missing < LOST:
-            return
-        self._filled = True
-        if self.speaking:
-            self._take(audio.silence(missing), self._next)
-        else:
-            self._next += missing
+        if lost := self._media.lost():
+            self._fill(self._media.next + lost)
 
-    def _place(self, frame: Frame) -> int | None:
-        """Return where *frame* belongs, filling a gap before it; ``None`` if that time has passed."""
-        if self._epoch is None:
-            self._next = frame.at
-        at = frame.at + self._shift
-        gap = at - self._next
-        if gap < 0:
-            if not self._filled:
-                return None
-            self._shift -= gap  # the line counts only what it sends; the silence between is ours
-            return self._next
-        if gap > JUMP and abs(audio.samples(clock.now() - self.epoch_us) - at) > JUMP:
-            self._shift -= gap
-            return self._next
-        if gap and self.speaking:
-            self._take(audio.silence(gap), self._next)
-        return at
+    def _fill(self, until: int) -> None:
+        """Take what never came as silence; nobody need listen to more than a second of it."""
+        gap = until - self._media.next
+        if gap > JUMP and not self.speaking:
+            self._media.next, self._window = until, audio.silence(0)
+            self._recent.clear()
+        elif gap:
+            self._take(audio.silence(gap), lost=True)
 
-    def _take(self, samples: Int16, at: int) -> None:
-        if at != self._next:
-            self._window = audio.silence(0)
-        self._next = at + samples.size
-        self._level.hear(samples, at)
-        self._recent.append((at, samples))
+    def _take(self, samples: Int16, *, lost: bool = False) -> None:
+        media = self._media
+        began = media.next
+        self._recent.append((began, samples))
+        media.next += samples.size
+        while media.next - self._recent[0][0] - self._recent[0][1].size > self._recent_size:
+            self._recent.popleft()
         if self._dictation:
             self._dictation.feed(samples)
         size = self._vad.window
         pending = samples if not self._window.size else np.concatenate((self._window, samples))
-        place = self._next - pending.size
+        place = media.next - pending.size
         while pending.size >= size:
-            self._judge(pending[:size], place)
+            self._judge(pending[:size], place, lost=lost and place >= began)
             pending, place = pending[size:], place + size
         self._window = pending
         if self._dictation and (text := self._dictation.partial) != self._partial:
             self._partial = text
             self._tell(Partial(text, clock.now()))
 
-    def _judge(self, window: Int16, at: int) -> None:
+    def _judge(self, window: Int16, at: int, *, lost: bool) -> None:
+        self._level.hear(window, at, lost=lost)
         likely = self._vad.probability(window, at)
         self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(window.size)
         signal = self._endpoint.process(at, window.size, voiced=self._voiced, edge=self._edge)
@@ -182,18 +168,17 @@ class Ear:
                 self._tell(Resumed(self.at_clock(at)))
             case Ended() if self._dictation:
                 dictation, self._dictation = self._dictation, None
-                self._ended = signal.at
+                self._spent = min(signal.at + TAIL, self._media.next)
                 self.waiting += 1
-                self._crew.create_task(
-                    self._finish(dictation, signal, self.at_clock(signal.began), clock.now()),
-                    name="final text",
+                self._finishing = self._crew.create_task(
+                    self._finish(dictation, self._untold(signal), self._finishing), name="final text"
                 )
             case _:  # pragma: no cover - the machine gives no other signal
                 pass
 
     def _begin(self, at: int) -> None:
         """Begin a dictation with what was heard before the detector opened."""
-        start = max(at - PREROLL, self._ended + TAIL, self._recent[0][0])
+        start = max(at - PREROLL, self._spent, self._recent[0][0])
         self._partial = ""
         self._dictation = self._transcriber.begin(start)
         for place, samples in self._recent:
@@ -201,40 +186,54 @@ class Ear:
                 self._dictation.feed(samples[max(0, start - place) :])
         self._tell(SpeechStarted(self.at_clock(at)))
 
-    async def _finish(self, dictation: Dictation, ended: Ended, began_us: int, decided_us: int) -> None:
-        """Wait for the final text no longer than it is worth, and tell the utterance."""
-        ended_us = self.at_clock(ended.at)
+    def _untold(self, ended: Ended) -> Utterance:
+        """Return the utterance that has just *ended*, whose text is not there yet."""
+        now = clock.now()
+        return Utterance(
+            "",
+            self.at_clock(ended.began),
+            self.at_clock(ended.at),
+            decided_us=now,
+            text_us=now,
+            rule=ended.rule,
+            voiced_us=audio.us(ended.voiced),
+            transcriber=self._transcriber.name,
+        )
+
+    async def _finish(self, dictation: Dictation, said: Utterance, before: asyncio.Task[None] | None) -> None:
+        """Tell what was *said* once its text is there, and not *before* what was said before it."""
+        try:
+            told = await self._with_text(said, dictation)
+            if before and not before.done():
+                await asyncio.wait([before])
+        finally:
+            self.waiting -= 1
+        self.wordless += not told.text
+        self._tell(replace(told, text_us=clock.now()))
+
+    async def _with_text(self, said: Utterance, dictation: Dictation) -> Utterance:
+        """Return what was *said* with its text: the final one if it comes while it is worth the wait."""
         final, because = None, "the final text came too late"
         try:
-            async with clock.move_on_at(self._text_by(ended_us, decided_us)):
+            async with clock.move_on_at(self._text_by(said.ended_us, said.decided_us)):
                 final = await dictation.final()
         except AsrError as error:
             because = str(error)
+        except asyncio.CancelledError:
+            because = "the call ended first"  # what was said is told all the same
         finally:
             text = dictation.partial
             dictation.drop()
-            self.waiting -= 1
         if final and (is_words(final.text) or not is_words(text)):
             text, because = final.text, ""
         elif final:
             because = "the final text was empty"
-        if not is_words(text):
-            text = ""
-            self.wordless += 1
-        self._tell(
-            Utterance(
-                text,
-                began_us,
-                ended_us,
-                decided_us,
-                clock.now(),
-                ended.rule,
-                audio.us(ended.voiced),
-                "partial" if because else "final",
-                self._transcriber.name,
-                because,
-                final.work if final else (),
-            )
+        return replace(
+            said,
+            text=text if is_words(text) else "",
+            trust="partial" if because else "final",
+            because=because,
+            work=final.work if final else (),
         )
 
     def hang_up(self) -> None:

@@ -7,6 +7,7 @@ the same truth, wherever gating has moved it to.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from voice import clock
@@ -45,8 +46,10 @@ class Reference:
 
         Each word is taken once, so a word that nobody heard is missing in the utterance after it.
         """
-        words = self.words[self.taken :]
-        by_then = [word.text for word in words if (word.began_us + word.ended_us) // 2 <= ended_us]
+        words = islice(self.words, self.taken, None)
+        by_then = [
+            word.text for word in takewhile(lambda word: word.began_us + word.ended_us <= 2 * ended_us, words)
+        ]
         self.taken += len(by_then)
         return " ".join(by_then)
 

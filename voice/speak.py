@@ -1,19 +1,21 @@
 """The Mouth: speech in, paced 20 ms frames out; it knows what has been heard and stops within a frame.
 
 Frames leave on the clock's own schedule, each 20 ms after the one before, so that a late wake-up is caught
-up and never adds up. Only one reply sounds at a time.
+up and never adds up. Until its first audible sample has left, a reply has no schedule to keep: it sounds
+when it is handed over, not when it should have been. Only one reply sounds at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from voice import audio, clock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from voice.audio import Int16
     from voice.line import Line
@@ -35,7 +37,7 @@ class Heard:
     complete: bool = False
 
 
-async def at_once(*pieces: Speech) -> AsyncIterator[Speech]:
+async def at_once(*pieces: Speech) -> AsyncGenerator[Speech, None]:
     """Yield *pieces* that are ready."""
     for piece in pieces:
         yield piece
@@ -54,31 +56,31 @@ class Mouth:
         self.quiet_since_us = clock.now()
         """When our last sound ended."""
 
-    async def play(self, pieces: AsyncIterable[Speech], heard: Heard, sounding: Sounding) -> None:
-        """Play *pieces* one after another, keeping *heard* up to date; cancelling stops within a frame."""
-        async with self._turn:
+    async def play(self, pieces: AsyncGenerator[Speech, None], heard: Heard, sounding: Sounding) -> None:
+        """Play *pieces* one after another, adding to *heard*; cancelling stops within a frame."""
+        async with contextlib.aclosing(pieces), self._turn:
             told = False
-            before = ""
+            heard.complete = False
             try:
                 async for piece in pieces:
-                    told = await self._piece(piece, before, heard, None if told else sounding) or told
-                    before = heard.text
+                    told = await self._piece(piece, heard, None if told else sounding) or told
                 await clock.sleep_until(self._due)
                 heard.complete = True
             finally:
                 self.sounding_since_us = None
                 self.quiet_since_us = clock.now()
 
-    async def _piece(self, piece: Speech, before: str, heard: Heard, sounding: Sounding | None) -> bool:
+    async def _piece(self, piece: Speech, heard: Heard, sounding: Sounding | None) -> bool:
         """Play one piece; say whether *sounding* has been told."""
-        sent, told, size = 0, False, piece.samples.size
+        sent, told, size, before = 0, False, piece.samples.size, heard.text
         try:
             while sent < size:
                 await clock.sleep_until(self._due)
-                place = self._send(piece.samples[sent : sent + audio.FRAME], begins=not sent)
-                if sounding and not told and sent <= piece.onset < sent + audio.FRAME:
+                mute = sounding is not None and not told
+                place = self._send(piece.samples[sent : sent + audio.FRAME], begins=mute)
+                if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
                     told = True
-                    self._witness(piece, sent, place, sounding)
+                    self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
                 sent = min(sent + audio.FRAME, size)
                 heard.text = _so_far(before, piece.text, sent / size)
         except asyncio.CancelledError:
@@ -102,12 +104,13 @@ class Mouth:
         self._due += audio.FRAME_US
         return place
 
-    def _witness(self, piece: Speech, sent: int, place: int, sounding: Sounding) -> None:
-        """Tell when the first audible sample left, by the clock and, from the samples sent, by the tape."""
-        by_clock = clock.now() + audio.us(piece.onset - sent)
-        found = audio.first_audible(piece.samples[sent : sent + audio.FRAME])
+    def _witness(self, piece: Speech, place: int, by_clock: int, sounding: Sounding) -> None:
+        """Tell when the first audible sample of *piece*, which stands at *place*, left.
+
+        By the clock it left where the voice says it begins; by the tape, where the samples do.
+        """
         self.sounding_since_us = by_clock
-        sounding(by_clock, self._tape.clock_at(place + (found or 0)))
+        sounding(by_clock, self._tape.clock_at(place + (audio.first_audible(piece.samples) or 0)))
 
 
 def _so_far(before: str, text: str, share: float) -> str:

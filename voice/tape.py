@@ -25,21 +25,19 @@ class Tape:
         """Start at *epoch_us*; a tape that keeps nothing is still a witness."""
         self.epoch_us = epoch_us
         self._keeps = keeps
-        self._tracks: tuple[list[tuple[int, Int16]], list[tuple[int, Int16]]] = ([], [])
+        self._tracks = np.zeros((2, audio.RATE), np.int16)
         self._taken = 0
         self._sent = 0
 
     def caller(self, samples: Int16, at_us: int) -> None:
         """Note the caller's *samples*, whose first sounded at *at_us*."""
-        if self._keeps:
-            self._tracks[0].append((audio.samples(at_us - self.epoch_us), samples))
+        self._note(0, audio.samples(at_us - self.epoch_us), samples)
 
     def agent(self, samples: Int16, *, fresh: bool) -> int:
         """Note *samples* handed to the line now; return the place of the first (samples from the start)."""
         place = audio.samples(clock.now() - self.epoch_us) if fresh else self._sent
         place = max(place, self._sent)
-        if self._keeps:
-            self._tracks[1].append((place, samples))
+        self._note(1, place, samples)
         self._sent = place + samples.size
         return place
 
@@ -49,17 +47,25 @@ class Tape:
 
     def take(self, until_us: int) -> Int16:
         """Return what lies before *until_us* and was not taken yet, as an array of (n, 2), and forget it."""
-        until = max(audio.samples(until_us - self.epoch_us), self._taken)
-        block = np.zeros((until - self._taken, 2), np.int16)
-        for side, track in enumerate(self._tracks):
-            later: list[tuple[int, Int16]] = []
-            for place, samples in track:
-                start = place - self._taken
-                end = min(start + samples.size, len(block))
-                if end > max(start, 0):
-                    block[max(start, 0) : end, side] = samples[max(-start, 0) : end - start]
-                if start + samples.size > len(block):
-                    later.append((place, samples))
-            track[:] = later
-        self._taken = until
+        count = max(0, audio.samples(until_us - self.epoch_us) - self._taken)
+        self._reach(count)
+        block = self._tracks[:, :count].T.copy()
+        self._tracks = np.concatenate((self._tracks[:, count:], np.zeros((2, count), np.int16)), axis=1)
+        self._taken += count
         return block
+
+    def _note(self, side: int, place: int, samples: Int16) -> None:
+        if not self._keeps:
+            return
+        start = place - self._taken
+        if start < 0:
+            samples, start = samples[-start:], 0
+        self._reach(start + samples.size)
+        self._tracks[side, start : start + samples.size] = samples
+
+    def _reach(self, count: int) -> None:
+        """Have room for *count* samples a track."""
+        size = self._tracks.shape[1]
+        if count > size:
+            more = np.zeros((2, max(count - size, size)), np.int16)
+            self._tracks = np.concatenate((self._tracks, more), axis=1)

@@ -6,30 +6,28 @@ the budget something sounds. If no answer can, the bridge does, and the answer f
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from voice import audio, clock
-from voice.errors import ComponentError
+from voice.budget import Budget
+from voice.errors import ComponentError, TtsError
 from voice.ledger import Ledger, Owner
+from voice.rendering import Rendering
 from voice.sentences import split
 from voice.speak import Heard, at_once
 from voice.text import speakable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from voice.budget import Budget
     from voice.crew import Crew
     from voice.events import Utterance
     from voice.forecast import Forecast
-    from voice.ledger import Outcome
-    from voice.speak import Mouth
+    from voice.ledger import Lane, Outcome
+    from voice.speak import Mouth, Sounding
     from voice.tts.synthesizer import Speech, Synthesizer
 
-AHEAD: Final = 4
-"""Pieces of a reply rendered ahead of its playing."""
+PIECE_US: Final = 2 * clock.SECOND
+"""A piece after the first is given so long, while the ones before it are heard."""
 LOOP: Final = Owner("event loop", "own code")
 """Who is charged while one task has ended and the next has not begun."""
 
@@ -101,40 +99,64 @@ class Turn:
     """By when the answer must, behind a bridge."""
     outcome: Outcome | None = None
     heard: Heard = field(default_factory=Heard)
+    rendering: Rendering = field(default_factory=Rendering)
+    reply: Lane | None = None
+    """The making of the reply, beside the path."""
+    kind: Literal["turn"] = "turn"
 
-    def sounding(self, *, answer: bool) -> _Sounding:
-        """Return what tells the ledger that the first audible sample has left."""
-        return _Sounding(self.ledger, answer)
+    def close(self) -> None:
+        """End the account, with what was made in vain; closing twice changes nothing."""
+        if self.reply:
+            now = clock.now()
+            ended = self.rendering.ready_us or now
+            if self.ledger.first_answer_us is None:
+                self.reply.end("dropped", ended, wasted_us=ended - self.reply.began_us)
+            elif self.heard.complete:
+                self.reply.end("said", ended)
+            else:
+                self.reply.end("cut", ended, wasted_us=self.rendering.unheard_us())
+        self.ledger.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Sounding:
-    ledger: Ledger
-    answer: bool
+def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
+    """Return what tells *ledger* that the first audible sample has left, and *forecast* what that took.
 
-    def __call__(self, by_clock: int, by_tape: int) -> None:
-        if self.ledger.witness_us is None:
-            self.ledger.witness_us = by_tape
-        self.ledger.sounded(by_clock, answer=self.answer)
+    What a stalled loop took is no cost of delivery: one stall would else send a bridge before each of the
+    next twenty answers.
+    """
+    began = clock.now()
+
+    def tell(by_clock: int, by_tape: int) -> None:
+        if ledger.witness_us is None:
+            ledger.witness_us = by_tape
+        ledger.sounded(by_clock, answer=answer)
+        stalled = sum(
+            min(stall.ended_us, by_clock) - max(stall.began_us, began)
+            for stall in clock.stalls(began, by_clock)
+        )
+        forecast.note("deliver", max(0, by_clock - began - stalled))
+
+    return tell
 
 
 async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     """Answer one utterance, in time; in any case say something."""
     account_for_listening(turn)
-    rendering = Rendering()
-    work = desk.crew.create_task(prepare(turn, desk, history, rendering), name=f"turn {turn.number}: reply")
+    rendering, phrases = turn.rendering, desk.phrases
+    turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
+    work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
     try:
-        if not await clock.wait_until([rendering.ready], bridge_at(turn, desk)):
+        if not await clock.wait_until([rendering.ready], last_moment(turn.budget, desk, phrases.bridge)):
             await bridge(turn, desk)
-            by = turn.patience.keep(audio.us(desk.phrases.apology.onset)).ends_us
-            await clock.wait_until([rendering.ready], by)
+            await clock.wait_until([rendering.ready], last_moment(turn.patience, desk, phrases.apology))
         if rendering.failure:
+            work.cancel()
             await apologise(turn, desk, rendering.failure)
         else:
-            await deliver(turn, desk, rendering)
+            await deliver(turn, desk)
     finally:
         work.cancel()
-        turn.ledger.close()
+        turn.close()
 
 
 def account_for_listening(turn: Turn) -> None:
@@ -158,49 +180,59 @@ def account_for_listening(turn: Turn) -> None:
     ledger.otherwise("choose", LOOP)
 
 
-def bridge_at(turn: Turn, desk: Desk) -> int:
-    """Return the last instant at which the bridge can begin and still sound inside the budget."""
-    deliver = desk.forecast.of("deliver").p95_us
-    return turn.budget.keep(deliver + audio.us(desk.phrases.bridge.onset)).ends_us
+def last_moment(budget: Budget, desk: Desk, phrase: Speech) -> int:
+    """Return the last instant at which *phrase* can begin and still sound inside *budget*."""
+    return budget.keep(needs(desk, phrase)).ends_us
+
+
+def needs(desk: Desk, phrase: Speech) -> int:
+    """Return how long it likely takes until *phrase* sounds."""
+    return desk.forecast.of("deliver").p95_us + audio.us(phrase.onset)
 
 
 async def bridge(turn: Turn, desk: Desk) -> None:
     """Keep the promise with a sound; the answer is still being made."""
-    left = turn.budget.left() // clock.MS
-    turn.ledger.decide("bridge", f"no answer yet, and {left} ms left are what the bridge needs")
+    left, need = turn.budget.left() // clock.MS, needs(desk, desk.phrases.bridge) // clock.MS
+    turn.ledger.decide("bridge", f"no answer yet, {left} ms left, and the bridge needs {need} ms")
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
-    await desk.mouth.play(at_once(desk.phrases.bridge), turn.heard, turn.sounding(answer=False))
+    sounding = tells(turn.ledger, desk.forecast, answer=False)
+    await desk.mouth.play(at_once(desk.phrases.bridge), turn.heard, sounding)
     turn.ledger.otherwise("choose", LOOP)
 
 
-async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...], rendering: Rendering) -> None:
+async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     """Make the reply; whatever goes wrong in it costs this turn's reply and nothing else."""
+    failure = "the reply was broken off"
     try:
-        await render(turn, desk, history, rendering)
-        failure = "" if rendering.ready.done() else "the reply has no words to speak"
+        await render(turn, desk, history)
+        failure = ""
     except ComponentError as error:
         failure = str(error)
     except Exception as error:  # noqa: BLE001 - an agent may raise anything
         failure = f"{type(error).__name__}: {error}"
-    if failure:
-        turn.ledger.decide("reply given up", failure)
-    await rendering.end(failure)
+    finally:
+        if failure:
+            turn.ledger.decide("reply given up", failure)
+        turn.rendering.end(failure)
 
 
-async def render(turn: Turn, desk: Desk, history: tuple[Said, ...], rendering: Rendering) -> None:
+async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     """Choose the reply and render it piece by piece, the first as soon as it can be."""
+    rendering = turn.rendering
     if not turn.said:
         turn.ledger.decide("pardon", f"{turn.utterance.voiced_us // clock.MS} ms of voice without a word")
         await rendering.put(desk.phrases.pardon)
         return
     reply = await choose(turn, desk, history)
     with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
-        opening, *rest = split(speakable(reply.text)) or [""]
-        await rendering.put(await render_opening(turn, desk, opening))
+        pieces = split(speakable(reply.text))
+        if not pieces:
+            raise ComponentError("the reply has no words to speak", where=desk.responder.name)
+        await rendering.put(await render_opening(turn, desk, pieces[0]))
     turn.ledger.otherwise("deliver", LOOP)
     await clock.sleep(0)  # the Mouth begins before the next piece is asked for
-    for piece in rest:
-        await rendering.put(await desk.voice.render(piece, turn.patience))
+    for piece in pieces[1:]:
+        await rendering.put(await render_piece(desk, piece, Budget.of(PIECE_US)))
 
 
 async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
@@ -218,25 +250,36 @@ async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
 
 async def render_opening(turn: Turn, desk: Desk, piece: str) -> Speech:
     """Render the first piece, which the caller waits for."""
-    speech = await desk.voice.render(piece, turn.patience)
+    speech = await render_piece(desk, piece, turn.patience)
     desk.forecast.note("synthesize", speech.cost_us)
     if speech.padding_us:
         turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
     return speech
 
 
-async def deliver(turn: Turn, desk: Desk, rendering: Rendering) -> None:
+async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:
+    """Render one piece; a voice that lets *budget* pass, or gives nothing to hear, has failed."""
+    speech: Speech | None = None
+    async with clock.move_on_at(budget.ends_us):
+        speech = await desk.voice.render(piece, budget)
+    if speech is None:
+        raise TtsError("gave no sound in time", where=desk.voice.name)
+    if audio.first_audible(speech.samples) is None:
+        raise TtsError(f"gave nothing to hear for {piece[:40]!r}", where=desk.voice.name)
+    return speech
+
+
+async def deliver(turn: Turn, desk: Desk) -> None:
     """Play the answer; its first audible sample closes the account."""
-    began = clock.now()
     turn.ledger.otherwise("deliver", LOOP)
+    sounding = tells(turn.ledger, desk.forecast, answer=True)
     with turn.ledger.stage("deliver", Owner("line", "own code")):
-        await desk.mouth.play(rendering.pieces(), turn.heard, turn.sounding(answer=True))
-    if turn.outcome is None and turn.ledger.first_answer_us is not None:
-        if turn.ledger.first_sound_us == turn.ledger.first_answer_us:
-            desk.forecast.note("deliver", turn.ledger.first_answer_us - began)
-            turn.outcome = "answered"
-        else:
-            turn.outcome = "bridged"
+        await desk.mouth.play(turn.rendering.pieces(), turn.heard, sounding)
+    if turn.rendering.broken:
+        turn.heard.complete = False
+    if turn.ledger.first_answer_us is not None:
+        alone = turn.ledger.first_sound_us == turn.ledger.first_answer_us
+        turn.outcome = "answered" if alone else "bridged"
 
 
 async def apologise(turn: Turn, desk: Desk, failure: str) -> None:
@@ -244,35 +287,5 @@ async def apologise(turn: Turn, desk: Desk, failure: str) -> None:
     turn.ledger.decide("apology", failure)
     turn.ledger.otherwise("deliver", Owner("apology", "budget"))
     turn.outcome = "failed"
-    await desk.mouth.play(at_once(desk.phrases.apology), turn.heard, turn.sounding(answer=False))
-
-
-class Rendering:
-    """A reply on its way to sound: its pieces come as they are rendered, a few ahead of the Mouth."""
-
-    def __init__(self) -> None:
-        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the first piece is there, or none will be."""
-        self.failure = "no answer came in time"
-        """Why there is nothing to play; '' once a piece is there."""
-        self._pieces: asyncio.Queue[Speech | None] = asyncio.Queue(AHEAD)
-
-    async def put(self, speech: Speech) -> None:
-        """Add the next piece; waits while enough are ahead."""
-        self._settle("")
-        await self._pieces.put(speech)
-
-    async def end(self, failure: str) -> None:
-        """Say that no further piece will come."""
-        self._settle(failure)
-        await self._pieces.put(None)
-
-    def _settle(self, failure: str) -> None:
-        if not self.ready.done():
-            self.failure = failure
-            self.ready.set_result(None)
-
-    async def pieces(self) -> AsyncIterator[Speech]:
-        """Yield the pieces in order, until the end."""
-        while (piece := await self._pieces.get()) is not None:
-            yield piece
+    sounding = tells(turn.ledger, desk.forecast, answer=False)
+    await desk.mouth.play(at_once(desk.phrases.apology), turn.heard, sounding)

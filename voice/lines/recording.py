@@ -55,9 +55,9 @@ class Clip:
     """A piece of the caller's side, and what sets it off.
 
     Its words, and where the caller's turns in it begin and end, stand in µs from its own first sample. It
-    begins ``pause_us`` after the floor is free (``when`` is "settled"), after our reply began to sound
-    ("sounding"), or after the clip before ("at once"); ``lead_us`` of it is recorded background before the
-    first word, and is played inside the pause. A clip that ``hangs_up`` ends the call.
+    begins ``pause_us`` after the floor is free (``when`` is "settled"), after our reply began to sound, even
+    if it has ended by then ("sounding"), or after the clip before ("at once"); ``lead_us`` of it is recorded
+    background before the first word, and is played inside the pause. A clip that ``hangs_up`` ends the call.
     """
 
     samples: Int16
@@ -76,11 +76,14 @@ class RecordedLine:
         """Play *clips*; *background* is the line's own noise, looped while the caller waits."""
         self._clips = clips
         self._reference = reference
-        self._background = np.concatenate((background, background[::-1])) if background.size else background
+        loop = np.concatenate((background, background[::-1])) if background.size else audio.silence(1)
+        self._period = loop.size
+        self._background = np.resize(loop, loop.size + audio.FRAME)
         self._floor: Floor | None = None
         self._at = 0
         self._epoch = 0
         self._clip_ended_us = 0
+        self._sounding_us: int | None = None
 
     def follow(self, floor: Floor) -> None:
         """Take turns with *floor*."""
@@ -93,7 +96,7 @@ class RecordedLine:
         """Yield the caller's frames, each when it has been spoken to its end."""
         self._epoch = self._clip_ended_us = clock.now()
         for clip in self._clips:
-            since = clock.now()
+            since, self._sounding_us = clock.now(), None
             while not self._due(clip, since):
                 yield await self._frame(self._noise())
             if clip.hangs_up:
@@ -116,7 +119,9 @@ class RecordedLine:
         if now >= since + GIVE_UP_US + wait:
             return True
         if clip.when == "sounding":
-            return floor.sounding_since_us is not None and now >= floor.sounding_since_us + wait
+            if floor.sounding_since_us is not None:
+                self._sounding_us = floor.sounding_since_us
+            return self._sounding_us is not None and now >= self._sounding_us + wait
         answered = floor.quiet_since_us > self._clip_ended_us or now >= self._clip_ended_us + UNANSWERED_US
         return floor.settled and answered and now >= floor.quiet_since_us + wait
 
@@ -131,9 +136,8 @@ class RecordedLine:
 
     def _noise(self) -> Int16:
         """Return the next frame of the line's background."""
-        if not self._background.size:
-            return audio.silence(audio.FRAME)
-        return np.take(self._background, range(self._at, self._at + audio.FRAME), mode="wrap")
+        at = self._at % self._period
+        return self._background[at : at + audio.FRAME]
 
     async def _frame(self, samples: Int16) -> Frame:
         """Return *samples* as the next frame, at the moment its last sample has been spoken."""

@@ -1,0 +1,105 @@
+"""Two tracks of which nobody wrote down who spoke when: a detector listens to both.
+
+A stereo recording has the caller on one channel and the agent on another; a pair is one file a side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from turnbudget.conversation import Conversation, segments_of
+from voice import audio, clock
+from voice.endpoint import Ended, Endpoint, Endpointing
+from voice.errors import AudioError, UsageError
+from voice.level import Level
+from voice.listen import HIGH
+from voice.recording import misdeclared_rate, read, read_channels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from voice.audio import Int16
+    from voice.recording import Recording
+    from voice.vad import Vad
+
+APART_US = clock.SECOND
+"""Two sides of a call whose lengths differ by more may not have begun together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read recordings: which channel the caller is on, the rate of raw files, who detects speech."""
+
+    caller: int = 0
+    rate: int | None = None
+    vad: Callable[[], Vad] | None = None
+
+
+def stereo(name: str, path: Path, reading: Reading) -> Conversation:
+    """Return the call *name* in a recording of two channels or more; raises AudioError."""
+    channels = read_channels(path, least=2, rate=reading.rate)
+    if reading.caller >= len(channels):
+        raise AudioError(
+            f"has {len(channels)} channels, and the caller is said to be on {reading.caller}",
+            where=str(path),
+            remedy="give --caller-channel one that there is",
+        )
+    caller, agent = channels[reading.caller], channels[0 if reading.caller else 1]
+    return _detected(name, str(path), caller.samples, agent.samples, caller.notes, reading)
+
+
+def pair(name: str, caller: Path, agent: Path, reading: Reading) -> Conversation:
+    """Return the call *name* recorded in one file a side; raises AudioError."""
+    theirs, ours = read(caller, rate=reading.rate), read(agent, rate=reading.rate)
+    notes = (*theirs.notes, *_lengths(theirs, ours))
+    return _detected(name, str(caller), theirs.samples, ours.samples, notes, reading)
+
+
+def _lengths(theirs: Recording, ours: Recording) -> Iterator[str]:
+    """Yield what is odd about the lengths of two sides of one call."""
+    if abs(theirs.us - ours.us) <= APART_US:
+        return
+    lengths = f"it lasts {theirs.us / clock.SECOND:.1f} s, the agent's side {ours.us / clock.SECOND:.1f} s"
+    for side, one, other in (("it", theirs, ours), ("the agent's side", ours, theirs)):
+        rate = misdeclared_rate(one, other.us)
+        if rate:
+            yield f"{lengths}: if {side} is really of {rate} Hz, not {one.source_rate}, mend its header"
+            return
+    yield f"{lengths}: taken to begin together, so pad the beginning of one that began late"
+
+
+def _detected(  # noqa: PLR0913, PLR0917 - what a conversation is made of
+    name: str, source: str, caller: Int16, agent: Int16, notes: tuple[str, ...], reading: Reading
+) -> Conversation:
+    if reading.vad is None:
+        raise UsageError("has no transcript, and no detector may listen to it", where=source)
+    caller_speech = segments_of(voiced(caller, reading.vad()))
+    if not caller_speech:
+        raise AudioError(
+            "no speech in the caller's channel",
+            where=source,
+            remedy="if the caller is on another: --caller-channel 1",
+        )
+    agent_speech = segments_of(voiced(agent, reading.vad()))
+    return Conversation(name, source, caller, caller_speech, agent_speech, has_words=False, notes=notes)
+
+
+def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
+    """Yield where there is voice in *sound*, in µs, as the endpointing machine hears it."""
+    level = Level()
+    endpoint = Endpoint(Endpointing(silence_us=300 * clock.MS, longest_us=3600 * clock.SECOND))
+
+    def edge() -> int:
+        return level.last_voiced(endpoint.began)
+
+    for at in range(0, sound.size - vad.window + 1, vad.window):
+        window = sound[at : at + vad.window]
+        level.hear(window, at)
+        likely = vad.probability(window, at) >= HIGH and level.stands_out(vad.window)
+        signal = endpoint.process(at, vad.window, voiced=likely, edge=edge)
+        if isinstance(signal, Ended):
+            yield audio.us(signal.began), audio.us(signal.at)
+    if endpoint.speaking:
+        yield audio.us(endpoint.began), audio.us(edge())
