@@ -60,7 +60,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of an answer: text to be spoken, or a tool call once it is complete."""
+    """A piece of an answer: text to be spoken, or a tool call once it is complete.
+
+    An empty one says that a tool call has begun to arrive: output, though nothing to act upon yet.
+    """
 
     text: str = ""
     call: ToolCall | None = None

@@ -1,0 +1,128 @@
+"""What any backend owes an agent, as a check that its maker can run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from agents.backends.backend import BackendError, Message, Prompt
+from agents.backends.running import closing
+from voice import clock
+from voice.budget import Budget
+from voice.clock import MS, SECOND
+
+if TYPE_CHECKING:
+    from agents.backends.backend import Backend, Timing
+
+PROMPT: Final = Prompt((Message("system", "You are brief."), Message("user", "Count from one to ten.")))
+LONG_US: Final = 30 * SECOND
+GRACE_US: Final = 100 * MS
+"""A refusal may come so long after the Budget has ended: the loop has other things to do."""
+GONE_US: Final = 50 * MS
+"""How long leaving may take."""
+
+
+async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> tuple[str, ...]:
+    """Return every promise of :class:`~agents.backends.backend.Backend` that this one breaks, none if ().
+
+    It asks *prompt*, which should have an answer of several words, five times, and closes the backend.
+    """
+    broken: list[str] = []
+    try:
+        await backend.prewarm(prompt, Budget.of(LONG_US))
+        await backend.prewarm(prompt, Budget.of(0))
+        broken += await _answers(backend, prompt)
+        async with asyncio.TaskGroup() as group:
+            both = [group.create_task(_answers(backend, prompt)) for _ in range(2)]
+        broken += [f"overlapping: {fault}" for task in both for fault in task.result()]
+        broken += await _leaves(backend, prompt)
+        broken += await _cancels(backend, prompt)
+        broken += await _refuses(backend, prompt)
+        broken += await _answers(backend, prompt)
+    except BackendError as error:
+        broken.append(f"a plain prompt raises: {error}")
+    finally:
+        await backend.aclose()
+    return tuple(broken)
+
+
+async def _answers(backend: Backend, prompt: Prompt) -> list[str]:
+    timings: list[Timing] = []
+    text, empty = "", 0
+    async with closing(backend.stream(prompt, Budget.of(LONG_US), timings.append)) as deltas:
+        async for delta in deltas:
+            text += delta.text
+            empty += not (delta.text or delta.call)
+    last = timings[-1] if timings else None
+    if last is None:
+        return ["no Timing was told"]
+    instants = [last.began_us, last.first_token_us, last.first_sentence_us, last.ended_us]
+    known = [instant for instant in instants if instant is not None]
+    checks = {
+        "the answer has no words": bool(text.strip()),
+        "a delta is empty": not empty,
+        "an attempt has no end": all(timing.ended_us is not None for timing in timings),
+        "no attempt ended as done": any(timing.ending == "done" for timing in timings),
+        "the first token is not known": any(timing.first_token_us is not None for timing in timings),
+        f"the instants are out of order: {last}": known == sorted(known),
+        "two attempts have the same number": len({timing.attempt for timing in timings}) == len(timings),
+    }
+    return [fault for fault, holds in checks.items() if not holds]
+
+
+async def _leaves(backend: Backend, prompt: Prompt) -> list[str]:
+    """Return what is wrong when a listener leaves behind the first delta."""
+    timings: list[Timing] = []
+    async with closing(backend.stream(prompt, Budget.of(LONG_US), timings.append)) as deltas:
+        async for _ in deltas:
+            break
+        left_us = clock.now()
+    return _gone("leaving early", timings, left_us)
+
+
+async def _cancels(backend: Backend, prompt: Prompt) -> list[str]:
+    """Return what is wrong when the listener's task is cancelled."""
+    timings: list[Timing] = []
+    begun = asyncio.Event()
+
+    async def listen() -> None:
+        async with closing(backend.stream(prompt, Budget.of(LONG_US), timings.append)) as deltas:
+            async for _ in deltas:
+                begun.set()
+                await asyncio.get_running_loop().create_future()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(listen())
+        async with clock.move_on_at(clock.now() + LONG_US):
+            await begun.wait()
+        left_us = clock.now()
+        task.cancel()
+    if not task.cancelled():
+        return ["a cancelled listener is not cancelled"]
+    return _gone("cancelling", timings, left_us)
+
+
+def _gone(what: str, timings: list[Timing], left_us: int) -> list[str]:
+    took_us = clock.now() - left_us
+    checks = {
+        f"{what} leaves no Timing": bool(timings),
+        f"{what} ends as {[timing.ending for timing in timings]}, not cancelled": not timings
+        or any(timing.ending == "cancelled" for timing in timings),
+        f"{what} takes {took_us} µs": took_us <= GONE_US,
+    }
+    return [fault for fault, holds in checks.items() if not holds]
+
+
+async def _refuses(backend: Backend, prompt: Prompt) -> list[str]:
+    """Return what is wrong if there is no time left."""
+    budget = Budget.of(0)
+    try:
+        async with closing(backend.stream(prompt, budget)) as deltas:
+            async for _ in deltas:
+                return ["an answer is given although no time is left"]
+    except BackendError:
+        late = clock.now() > budget.ends_us + GRACE_US
+        return ["refused long after its budget had ended"] if late else []
+    except Exception as error:  # noqa: BLE001 - whatever else it raises is the finding
+        return [f"raises {error!r} instead of BackendError when no time is left"]
+    return ["ends as if whole although no time was left"]

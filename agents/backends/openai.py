@@ -1,0 +1,162 @@
+"""Any server of OpenAI's ``/chat/completions``: OpenAI, Groq, Cerebras, vLLM, llama.cpp, Ollama, and others.
+
+What they do not share is a :class:`Dialect`. Shapes as in the SDKs openai 3.57, groq 1.7 and
+cerebras_cloud_sdk 1.91.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agents.backends.attempt import Call, attempt
+from agents.backends.backend import BackendError, Stopwatch, nobody
+from agents.backends.chat import ChatReader
+from agents.backends.http import Pool, Request, checked
+from agents.backends.loose import rows, table, words
+from agents.backends.secret import from_environment
+from voice import clock
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from agents.backends.backend import Delta, Message, Prompt, Told, Tool
+    from voice.budget import Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What one server knows of the API."""
+
+    limit: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
+    """What it calls the most tokens an answer may have."""
+    key: str = ""
+    """The environment variable that holds its key."""
+    needs_key: bool = False
+    usage: bool = True
+    """It knows ``stream_options.include_usage``."""
+    pads: bool = False
+    """It pads its chunks unless asked not to."""
+    force_close: bool = False
+    """It closes a connection after each answer whatever it says, so none is kept."""
+    thinking: bool = False
+    """Its prompt template opens the thought that its answers only close."""
+
+
+OPENAI: Final = Dialect(limit="max_completion_tokens", key="OPENAI_API_KEY", needs_key=True, pads=True)
+GROQ: Final = Dialect(limit="max_completion_tokens", key="GROQ_API_KEY", needs_key=True, usage=False)
+"""It sends usage unasked, in ``x_groq``."""
+CEREBRAS: Final = Dialect(limit="max_completion_tokens", key="CEREBRAS_API_KEY", needs_key=True)
+COMMON: Final = Dialect()
+"""What vLLM, llama.cpp, Ollama and most others know."""
+PATH: Final = "chat/completions"
+HOSTS: Final = {"api.openai.com": OPENAI, "api.groq.com": GROQ, "api.cerebras.ai": CEREBRAS}
+
+
+class OpenAIBackend:
+    """The *model* that a server at *url* (with its ``/v1``) has; one pool of connections for all calls."""
+
+    def __init__(  # noqa: PLR0913 - each is a choice of the user
+        self,
+        url: str,
+        model: str,
+        *,
+        name: str = "openai",
+        dialect: Dialect | None = None,
+        service_tier: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Know the server by its host unless a *dialect* is given; *extra* goes into every request.
+
+        Raises ConfigError for a URL that is none, or a key that is missing.
+        """
+        self.name = name
+        self.model = model
+        self.dialect = dialect or HOSTS.get(checked(url, name).host or "", COMMON)
+        self._tier = service_tier
+        self._extra = dict(extra or {})
+        secret = from_environment(self.dialect.key, where=name, needed=self.dialect.needs_key)
+        headers = {"Authorization": f"Bearer {secret.reveal()}"} if secret else {}
+        self._pool = Pool(
+            url, where=name, headers=headers, secret=secret, force_close=self.dialect.force_close
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIBackend({str(self._pool.url)!r}, {self.model!r})"
+
+    async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
+        """Yield the answer; see :class:`~agents.backends.backend.Backend`."""
+        watch = Stopwatch(self.name, self.model)
+        watch.know(tier_asked=self._tier)
+        reader = ChatReader(thinking=self.dialect.thinking)
+        call = Call(self._pool, Request(PATH, self.body(prompt)))
+        async with contextlib.aclosing(attempt(call, reader, watch, budget, told)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def prewarm(self, prefix: Prompt, budget: Budget) -> None:
+        """Connect, and have *prefix* read into the prompt cache by asking for one token of answer.
+
+        Without messages it only connects, which costs no tokens.
+        """
+        try:
+            with clock.beyond():
+                if not prefix.messages:
+                    await self._pool.get("models", budget)
+                    return
+                body = self.body(prefix) | {"stream": False, self.dialect.limit: 1}
+                body.pop("stream_options", None)
+                await self._pool.touch(Request(PATH, body), budget)
+        except BackendError:
+            pass  # the call will find out, and say so
+
+    async def verify(self, budget: Budget) -> None:
+        """Raise ConfigError unless the server lists the model; BackendError if it does not answer.
+
+        A server that lists no models is believed.
+        """
+        with clock.beyond():
+            listed = table(await self._pool.get("models", budget)).get("data")
+        names = sorted(filter(None, (words(table(row).get("id")) for row in rows(listed))))
+        if names and self.model not in names:
+            raise ConfigError(
+                f"the server has no model {self.model!r}",
+                where=self.name,
+                remedy=f"it has {', '.join(names[:8])}",
+            )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._pool.aclose()
+
+    def body(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the request for *prompt*."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [_message(message) for message in prompt.messages],
+            "stream": True,
+            self.dialect.limit: prompt.max_tokens,
+        }
+        options = {"include_usage": True} if self.dialect.usage else {}
+        if self.dialect.pads:
+            options["include_obfuscation"] = False
+        if options:
+            body["stream_options"] = options
+        if prompt.temperature is not None:
+            body["temperature"] = prompt.temperature
+        if prompt.tools:
+            body["tools"] = [_tool(tool) for tool in prompt.tools]
+        if self._tier:
+            body["service_tier"] = self._tier
+        return body | self._extra
+
+
+def _message(message: Message) -> dict[str, str]:
+    return {"role": message.role, "content": message.text}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}

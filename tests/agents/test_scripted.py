@@ -1,0 +1,66 @@
+"""A scripted responder says what its table says, when its table says."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.scripted import Rule, ScriptedResponder
+from voice import clock
+from voice.budget import Budget
+from voice.clock import MS, SECOND
+from voice.errors import ConfigError
+
+TABLE = ScriptedResponder(
+    [
+        Rule(r"\b(checking|savings)\b", "Which amount?", 120 * MS),
+        Rule("balance", "Ten dollars."),
+        Rule("^yes", "Done."),
+    ],
+    Rule("", "Please say that again.", 30 * MS),
+)
+
+
+async def ask(said, table=TABLE):
+    return await table.answer(said, (), Budget.of(SECOND))
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("to my Savings account", "Which amount?"),
+        ("what is my BALANCE", "Ten dollars."),
+        ("the balance of my savings", "Which amount?"),
+        ("yes", "Done."),
+        ("oh yes", "Please say that again."),
+        ("unbalanced", "Ten dollars."),
+        ("", "Please say that again."),
+    ],
+)
+async def test_the_first_rule_that_matches_answers(said, reply):
+    assert (await ask(said)).text == reply
+
+
+async def test_a_reply_takes_the_delay_of_its_rule():
+    for said, delay_us in (("savings", 120 * MS), ("balance", 0), ("well", 30 * MS)):
+        began = clock.now()
+        await ask(said)
+        assert clock.now() - began == delay_us
+
+
+async def test_a_reply_says_who_chose_it_and_why():
+    assert (await ask("balance")).because == "matches 'balance'"
+    assert (await ask("well")).because == "no rule matches"
+    assert (await ask("well")).by == "scripted"
+
+
+async def test_a_rule_for_everything_is_still_a_rule():
+    """The fallback is known by what it is, not by its pattern."""
+    everything = Rule("", "Anything.")
+    table = ScriptedResponder([everything], everything)
+    assert (await ask("well", table)).text == "Anything."
+
+
+def test_a_pattern_that_is_none_is_refused_in_one_line():
+    with pytest.raises(ConfigError, match=r"responder\.rules: '\(' is no regular expression") as refusal:
+        ScriptedResponder([Rule("(", "no")], Rule("", "yes"))
+    assert "\n" not in str(refusal.value)
