@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from voice import clock
 from voice.errors import ConfigError
-from voice.turn import Reply
+from voice.responder import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.budget import Budget
-    from voice.turn import Said
+    from voice.responder import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,9 @@ class ScriptedResponder:
         self._otherwise = otherwise
         self._rules = [(_compiled(rule.when), rule) for rule in rules]
 
-    async def answer(self, said: str, history: tuple[Said, ...], budget: Budget) -> Reply:  # noqa: ARG002
-        """Return the reply to *said* after the rule's delay; the table knows no hurry."""
+    async def answer(self, question: Question) -> Reply:
+        """Return the reply to the question's words after the rule's delay; the table knows no hurry."""
+        said = question.said
         rule = next((rule for pattern, rule in self._rules if pattern.search(said)), self._otherwise)
         if rule.delay_us:
             await clock.sleep(rule.delay_us)

@@ -13,9 +13,10 @@ from voice.forecast import Cost, Forecast
 from voice.ledger import Ledger, Owner
 from voice.line import Frame, Line
 from voice.lines.check import check_line
+from voice.responder import Question, Reply, Responder, Said
 from voice.tts.check import check_synthesizer
 from voice.tts.synthesizer import Speech, Synthesizer
-from voice.turn import Phrases, Reply, Responder, Said
+from voice.turn import Phrases
 from voice.vad import Vad
 
 __all__ = (
@@ -35,6 +36,7 @@ __all__ = (
     "Owner",
     "Parts",
     "Phrases",
+    "Question",
     "Reply",
     "Responder",
     "Said",

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from voice.asr.transcriber import Transcriber
     from voice.line import Line
+    from voice.responder import Responder
     from voice.tts.synthesizer import Synthesizer
-    from voice.turn import Responder
     from voice.vad import Vad
 
 MS = clock.MS
@@ -89,11 +89,16 @@ class Studio:
     engines: tuple[Engine, ...]
 
     @property
+    def budget_us(self) -> int:
+        """What every turn is judged by."""
+        return self.config.budget_ms * MS
+
+    @property
     def manners(self) -> Manners:
-        """How a call behaves, from the configuration."""
+        """How a call behaves, from the configuration: it aims to be a margin early."""
         config = self.config
         return Manners(
-            budget_us=config.budget_ms * MS,
+            budget_us=self.budget_us - config.margin_ms * MS,
             patience_us=config.patience_ms * MS,
             text_us=config.asr.text_ms * MS,
             murmur_us=config.murmur_ms * MS,

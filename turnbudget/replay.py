@@ -110,7 +110,7 @@ class Replaying:
                 seed=0,
                 versions=_versions(),
                 engines=studio.engines,
-                budget_us=studio.manners.budget_us,
+                budget_us=studio.budget_us,
                 calls=tuple(self.calls),
                 wer=_rate(self._errors),
                 faults=tuple(map(legible, self._faults)),

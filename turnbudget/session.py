@@ -117,7 +117,7 @@ class Session:
                 media_epoch_us=self._call.ear.epoch_us,
                 reference=self._reference,
                 has_words=self._conversation.has_words,
-                budget_us=self._studio.manners.budget_us,
+                budget_us=self._studio.budget_us,
             )
         )
 
@@ -150,7 +150,7 @@ class Session:
                     ended_us=ended + shift,
                     text=text if self._conversation.has_words else None,
                     waited_us=UNANSWERED_US,
-                    budget_us=self._studio.manners.budget_us,
+                    budget_us=self._studio.budget_us,
                 )
             )
         self._missed = self._reference.take(clock.now() - epoch)

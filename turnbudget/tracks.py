@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnbudget.conversation import Conversation, segments_of
+from turnbudget.conversation import SHORTEST_US, Conversation, segments_of
 from voice import audio, clock
 from voice.endpoint import Ended, Endpoint, Endpointing
 from voice.errors import AudioError, UsageError
@@ -87,7 +87,10 @@ def _detected(  # noqa: PLR0913, PLR0917 - what a conversation is made of
 
 
 def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
-    """Yield where there is voice in *sound*, in µs, as the endpointing machine hears it."""
+    """Yield where there is voice in *sound*, in µs, as the endpointing machine hears it.
+
+    What holds less voice than a murmur is a breath or a click.
+    """
     level = Level()
     endpoint = Endpoint(Endpointing(silence_us=300 * clock.MS, longest_us=3600 * clock.SECOND))
 
@@ -99,7 +102,7 @@ def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
         level.hear(window, at)
         likely = vad.probability(window, at) >= HIGH and level.stands_out(vad.window)
         signal = endpoint.process(at, vad.window, voiced=likely, edge=edge)
-        if isinstance(signal, Ended):
+        if isinstance(signal, Ended) and audio.us(signal.voiced) >= SHORTEST_US:
             yield audio.us(signal.began), audio.us(signal.at)
     if endpoint.speaking:
         yield audio.us(endpoint.began), audio.us(edge())

@@ -18,9 +18,10 @@ from voice.crew import Crew
 from voice.events import SpeechStarted, Utterance
 from voice.ledger import Ledger, Owner
 from voice.listen import Ear
+from voice.responder import Said
 from voice.speak import Heard, Mouth, at_once
 from voice.tape import Tape
-from voice.turn import Desk, Said, Turn, account_for_listening, needs, take_turn, tells
+from voice.turn import Desk, Turn, account_for_listening, needs, take_turn, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from voice.forecast import Forecast
     from voice.ledger import Account, Outcome
     from voice.line import Line
+    from voice.responder import Responder
     from voice.tts.synthesizer import Speech, Synthesizer
-    from voice.turn import Phrases, Responder
+    from voice.turn import Phrases
     from voice.vad import Vad
 
 Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
@@ -225,7 +227,9 @@ class Call:
             return
         self._break_off("the caller spoke again")
         turn = self._turn(utterance)
-        if self.ended or self.ear.speaking:  # it ended, or went on, while the text was being made
+        if (
+            self.ended or self.ear.speaking or self.ear.waiting
+        ):  # it ended, or went on, while the text was being made
             account_for_listening(turn)
             turn.ledger.decide("broken off", self.ended or "the caller went on")
             self._close(turn, "superseded")

@@ -66,8 +66,9 @@ async def sleep_until(instant: int) -> None:
     handle = loop.call_at(instant / SECOND, _wake, woken)
     try:
         await woken
-    finally:
+    except BaseException:
         handle.cancel()
+        raise
 
 
 async def sleep(us: int) -> None:

@@ -105,7 +105,7 @@ class Endpoint:
             if self._rises(at, count, voiced=voiced):
                 self.paused, self._last = False, ended
                 self._voiced += self._rising
-                return WentOn(self._rose)
+                return self._over(ended, voiced=True) or WentOn(self._rose)
         elif voiced:
             self._last = ended
             self._voiced += count

@@ -219,6 +219,8 @@ class Ear:
                 final = await dictation.final()
         except AsrError as error:
             because = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises costs its own text only
+            because = f"{type(error).__name__}: {error}"
         except asyncio.CancelledError:
             because = "the call ended first"  # what was said is told all the same
         finally:

@@ -6,14 +6,16 @@ the budget something sounds. If no answer can, the bridge does, and the answer f
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from voice import audio, clock
 from voice.budget import Budget
 from voice.errors import ComponentError, TtsError
 from voice.ledger import Ledger, Owner
 from voice.rendering import Rendering
+from voice.responder import Question
 from voice.sentences import split
 from voice.speak import Heard, at_once
 from voice.text import speakable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from voice.events import Utterance
     from voice.forecast import Forecast
     from voice.ledger import Lane, Outcome
+    from voice.responder import Reply, Responder, Said
     from voice.speak import Mouth, Sounding
     from voice.tts.synthesizer import Speech, Synthesizer
 
@@ -30,34 +33,6 @@ PIECE_US: Final = 2 * clock.SECOND
 """A piece after the first is given so long, while the ones before it are heard."""
 LOOP: Final = Owner("event loop", "own code")
 """Who is charged while one task has ended and the next has not begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off."""
-
-    who: str
-    text: str
-    cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What to say, who chose it, and why."""
-
-    text: str
-    by: str
-    because: str = ""
-
-
-class Responder(Protocol):
-    """Whoever chooses the reply: a scripted table, an agent, a council."""
-
-    name: str
-
-    async def answer(self, said: str, history: tuple[Said, ...], budget: Budget) -> Reply | None:
-        """Return the reply to *said* before *budget* ends, ``None`` if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +199,22 @@ async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
         await rendering.put(desk.phrases.pardon)
         return
     reply = await choose(turn, desk, history)
-    with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
-        pieces = split(speakable(reply.text))
-        if not pieces:
-            raise ComponentError("the reply has no words to speak", where=desk.responder.name)
-        await rendering.put(await render_opening(turn, desk, pieces[0]))
-    turn.ledger.otherwise("deliver", LOOP)
-    await clock.sleep(0)  # the Mouth begins before the next piece is asked for
-    for piece in pieces[1:]:
+    async with contextlib.aclosing(reply.rest) as rest:
+        with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
+            pieces = split(speakable(reply.text))
+            if not pieces:
+                raise ComponentError("the reply has no words to speak", where=desk.responder.name)
+            await rendering.put(await render_opening(turn, desk, pieces[0]))
+        turn.ledger.otherwise("deliver", LOOP)
+        await clock.sleep(0)  # the Mouth begins before the next piece is asked for
+        await render_rest(desk, rendering, pieces[1:])
+        async for text in rest:
+            await render_rest(desk, rendering, split(speakable(text)))
+
+
+async def render_rest(desk: Desk, rendering: Rendering, pieces: list[str]) -> None:
+    """Render what follows while the opening is heard."""
+    for piece in pieces:
         await rendering.put(await render_piece(desk, piece, Budget.of(PIECE_US)))
 
 
@@ -240,7 +223,7 @@ async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
     began = clock.now()
     budget = turn.patience.keep(desk.forecast.of("synthesize").p95_us + desk.forecast.of("deliver").p95_us)
     with turn.ledger.stage("choose", Owner(desk.responder.name, "agent")):
-        reply = await desk.responder.answer(turn.said, history, budget)
+        reply = await desk.responder.answer(Question(turn.said, history, budget, turn.ledger))
     desk.forecast.note("choose", clock.now() - began)
     if reply is None:
         raise ComponentError("has no reply", where=desk.responder.name)

@@ -9,6 +9,8 @@ from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.errors import ConfigError
+from voice.ledger import Ledger
+from voice.responder import Question
 
 TABLE = ScriptedResponder(
     [
@@ -21,7 +23,7 @@ TABLE = ScriptedResponder(
 
 
 async def ask(said, table=TABLE):
-    return await table.answer(said, (), Budget.of(SECOND))
+    return await table.answer(Question(said, (), Budget.of(SECOND), Ledger(0)))
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,12 @@ from turnbudget.tracks import Reading
 from voice import audio, clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted
+from voice.budget import Budget
 from voice.errors import ConfigError, MissingEngine, TtsError
+from voice.ledger import Ledger
 from voice.lines.recording import RecordedLine
 from voice.reference import Reference
+from voice.responder import Question
 from voice.tts.scripted import ScriptedSynthesizer
 
 
@@ -159,9 +162,10 @@ async def test_scripted_detection_of_a_call_without_a_transcript_is_refused(tmp_
 
 
 async def test_manners_are_the_configs_in_microseconds():
-    studio = await open_studio(config(budget_ms=900, patience_ms=4_000, idle_ms=7_000, reprompts=1))
+    studio = await open_studio(config(budget_ms=900, margin_ms=70, patience_ms=4_000, reprompts=1))
     manners = studio.manners
-    assert (manners.budget_us, manners.patience_us, manners.idle_us) == (900_000, 4_000_000, 7_000_000)
+    assert (manners.patience_us, manners.idle_us) == (4_000_000, 8_000_000)
+    assert (studio.budget_us, manners.budget_us) == (900_000, 830_000)  # judged by the one, aims at the other
     assert manners.reprompts == 1
 
 
@@ -193,6 +197,6 @@ async def test_the_responder_says_what_the_table_says():
         Config(responder=ResponderTable((RuleTable("balance", "A.", 30),), OtherwiseTable("B.")))
     )
     began = clock.now()
-    assert (await made.answer("My BALANCE", (), None)).text == "A."
+    assert (await made.answer(Question("My BALANCE", (), Budget(0), Ledger(0)))).text == "A."
     assert clock.now() - began == 30_000
-    assert (await made.answer("hm", (), None)).text == "B."
+    assert (await made.answer(Question("hm", (), Budget(0), Ledger(0)))).text == "B."

@@ -57,7 +57,7 @@ FAULTS = {
     "budget_ms = 800.5": r"\$\.budget_ms",
     "[asr]\nengine = 'nonsense'": r"'nonsense'.*\$\.asr\.engine",
     "[[responder.rules]]\nwhen = 'a'": r"missing required field `say`.*\$\.responder\.rules\[0\]",
-    "[endpoint]\nsilence_ms = 800": "eats the whole budget_ms",
+    "[endpoint]\nsilence_ms = 750": "silence_ms and margin_ms eat the whole budget_ms",
     "patience_ms = 800": "patience_ms must be longer than budget_ms",
     "budget_ms = ": "Invalid",
     b"\xff\xfe": "utf-8",

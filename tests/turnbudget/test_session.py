@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import numpy as np
 import pytest
 import soundfile
 from calls import QUICK, STEP_MS, TALK, WORD_MS, Line, harper, replay, track
 
-from turnbudget.config import EndpointTable, OtherwiseTable, ResponderTable
+from turnbudget.config import EndpointTable, OtherwiseTable, ResponderTable, VadTable
 from turnbudget.script import Event, load
 
 MS = 1_000
@@ -94,7 +96,7 @@ def test_a_pause_inside_a_turn_stays_as_recorded_and_a_reply_begun_in_it_is_a_fa
 
 
 def test_a_silence_long_enough_for_the_pause_makes_it_one_turn(run):
-    patient = msgspec.structs.replace(QUICK, endpoint=EndpointTable(silence_ms=790))
+    patient = msgspec.structs.replace(QUICK, budget_ms=1_000, endpoint=EndpointTable(silence_ms=790))
     (row,) = turns(run(PAUSING, seconds=6.0, config=patient))
     assert row.heard == "my number is four two"
 
@@ -183,3 +185,20 @@ def test_what_was_odd_about_a_recording_is_in_its_record(run):
     (call,) = run(seconds=14.24).summary.calls
     assert call.notes[0].endswith("is its true rate 16000 Hz?")
     assert call.turns == 2
+
+
+def test_a_bridge_is_in_time_even_if_the_detector_was_late(tmp_path):
+    """The reference ends the words 100 ms before they sound to end; a margin is ready for that."""
+    talk = (TALK[0], Line("caller", "please look", 2_600), TALK[2], TALK[3])
+    source = harper(tmp_path / "early", talk=talk, seconds=9.0)
+    path = source / "transcript" / "one.json"
+    lines = json.loads(path.read_text())
+    lines[1]["word_durations_ms"] = [WORD_MS, WORD_MS - 100]
+    path.write_text(json.dumps(lines))
+    by_level = msgspec.structs.replace(QUICK, vad=VadTable(engine="energy"), margin_ms=120)
+    slow = turns(replay(source, tmp_path / "careful", by_level))[0]
+    assert slow.vad_ended_call_us - slow.speech_ended_call_us >= 80 * MS
+    assert slow.outcome == "bridged"
+    assert slow.in_time
+    hopeful = msgspec.structs.replace(by_level, margin_ms=0)
+    assert not turns(replay(source, tmp_path / "hopeful", hopeful))[0].in_time

@@ -14,9 +14,10 @@ from voice.endpoint import Endpointing
 from voice.forecast import Cost, Forecast
 from voice.lines.recording import Clip, RecordedLine
 from voice.reference import Reference
+from voice.responder import Reply
 from voice.tts.scripted import ScriptedSynthesizer, tone
 from voice.tts.synthesizer import Speech
-from voice.turn import Phrases, Reply
+from voice.turn import Phrases
 from voice.vad import Scripted as ScriptedVad
 
 WORD_US, GAP_US = 250 * MS, 50 * MS
@@ -96,9 +97,9 @@ class Answers:
         self.given = list(given)
         self.asked = []
 
-    async def answer(self, said, history, _budget):
+    async def answer(self, question):
         delay_us, what = self.given[min(len(self.asked), len(self.given) - 1)]
-        self.asked.append((said, history))
+        self.asked.append((question.said, question.history))
         await clock.sleep(delay_us)
         if isinstance(what, Exception):
             raise what

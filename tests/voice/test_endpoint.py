@@ -110,6 +110,14 @@ def test_whoever_keeps_sounding_is_cut_off():
     assert found[2][1].at >= found[1][1].at
 
 
+def test_the_cap_is_kept_in_the_very_window_that_takes_speech_up_again():
+    windows = "V" * 26 + "." + "V" * 8
+    endpointing = Endpointing(50 * MS, 129 * MS, longest_us=1_000 * MS)
+    found = signals(windows, endpointing, window=512)
+    assert [type(signal) for _, signal in found] == [Began, Paused, Ended]
+    assert found[-1][0] == 32 * 512
+
+
 def test_voice_is_counted_without_the_pauses():
     (*_, (_, ended)) = signals("V" * 20 + "." * 10 + "V" * 20 + "." * 40)
     assert ended.voiced == 40 * WINDOW

@@ -124,6 +124,15 @@ async def test_blips_do_not_keep_a_turn_open():
     assert heard.utterances[0].decided_us <= 2_000 * MS + 1_500 * MS
 
 
+async def test_a_voice_once_heard_is_followed_where_it_gets_faint():
+    """Certain for 200 ms, likely for 800: no pause in between, and none is opened by the likely alone."""
+    sound = scene(4, (0.5, voice(1.0)), background=noise(4))
+    heard = await listen(frames(sound), vad=Pattern((25, [0.0]), (10, [0.6]), (40, [0.4])))
+    assert [name for name, _ in heard.marks] == ["SpeechStarted", "Pause"]
+    assert close(heard.turns[0][1], 1_500 * MS, 20)
+    assert (await listen(frames(sound), vad=Pattern((25, [0.0]), (50, [0.4])))).events == []
+
+
 async def test_comfort_noise_ends_a_turn_as_silence_does():
     """VAD-15: mu-law 7E, FE and FF (−8, 8 and 0) every 20 ms for a minute."""
     comfort = np.random.default_rng(1).choice([-8, 8, 0], count(62)).astype(np.int16)

@@ -1,0 +1,143 @@
+"""One serving instance, simulated step by step and shared by all calls of a process.
+
+It is an account, settled up to now whenever somebody looks: between two looks nothing can change that was
+not known before, so steps, deliveries and departures are the same as if it had run on its own. Those who
+wait for tokens keep its watch (:mod:`agents.simulated.watch`). Nothing of a finished request is kept but
+its place in the prompt cache, which is as large as the memory beside the weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from agents.backends.attempt import recorded
+from agents.backends.backend import BackendError, Delta, Stopwatch, nobody
+from agents.simulated.physics import priced
+from agents.simulated.prefixes import pieces, size
+from agents.simulated.ride import Ride
+from agents.simulated.scheduler import Scheduler
+from agents.simulated.watch import Watch
+from agents.simulated.words import Echo
+from voice import clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from agents.backends.backend import Prompt, Timing, Told
+    from agents.simulated.hardware import Instance
+    from agents.simulated.words import Words
+    from voice.budget import Budget
+
+FORGET: Final = 64
+"""So many deadlines of those who left are not worth sweeping."""
+
+
+class Engine:
+    """A simulated LLM on simulated hardware: a Backend."""
+
+    def __init__(self, instance: Instance, words: Words | None = None, *, seed: int = 0) -> None:
+        """Serve *words* (an echo, if none) as *instance* would; same *seed*, same trace."""
+        self.name = f"simulated:{instance.name}"
+        self.model = instance.model.name
+        self.instance = instance
+        self.words = words or Echo()
+        self._price = priced(instance)
+        self._watch: Watch[Ride] = Watch(self._settle, self._due)
+        self._scheduler = Scheduler(instance, seed, self._watch.wake)
+        self._deadlines: list[tuple[int, int, Ride]] = []
+        self._births = itertools.count()
+        self._left = 0
+        """About how many of the deadlines are of those who left."""
+
+    def __repr__(self) -> str:
+        return f"Engine({self.instance.name!r})"
+
+    async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
+        """Yield the answer, each token when it leaves the server; several that waited, as one."""
+        watch = Stopwatch(self.name, self.model)
+        watch.connected(reused=True)
+        with recorded(watch, told):
+            text = pieces(self.words.reply(prompt))
+            ride = self._board(prompt, text[: prompt.max_tokens], budget)
+            ride.cut = len(text) > prompt.max_tokens
+            try:
+                while ride.taken < ride.tokens:
+                    arrived = await self._next(ride)
+                    watch.byte()
+                    watch.text(arrived)
+                    if arrived:
+                        yield Delta(arrived)
+            finally:
+                self._leave(ride)
+                ride.describe(watch)
+                watch.know(headers_us=ride.arrived_us if ride.admitted_us is not None else None)
+
+    async def prewarm(self, prefix: Prompt, budget: Budget) -> None:
+        """Read *prefix* into the prompt cache now: a ride of one token, which nobody hears."""
+        try:
+            ride = self._board(prefix, ("",), budget)
+            try:
+                await self._next(ride)
+            finally:
+                self._leave(ride)
+        except BackendError:
+            pass  # the call will find out, and say so
+
+    async def aclose(self) -> None:
+        """Keep nothing open: there is nothing to close."""
+
+    def price(self, timing: Timing) -> float | None:
+        """Return what the attempt of *timing* cost in dollars, ``None`` if no price per token is known."""
+        cached = timing.tokens_cached or 0
+        return self._price.of((timing.tokens_in or 0) - cached, cached, timing.tokens_out or 0)
+
+    def statistics(self) -> dict[str, int]:
+        """Return how full it is now: seats taken, requests waiting, tokens of context and of cache."""
+        self._scheduler.settle(clock.now())
+        return self._scheduler.statistics()
+
+    def _board(self, prompt: Prompt, text: Sequence[str], budget: Budget) -> Ride:
+        now = clock.now()
+        self._scheduler.settle(now)
+        arrives = now + round(self.instance.losses.request_us)
+        ride = Ride(prompt.messages, size(prompt.messages), text, arrives, budget.ends_us)
+        self._scheduler.add(ride)
+        heapq.heappush(self._deadlines, (ride.ends_us, next(self._births), ride))
+        return ride
+
+    async def _next(self, ride: Ride) -> str:
+        """Return the text that has arrived since the last time, waiting if there is none."""
+        self._settle()
+        if not ride.news:
+            await self._watch.wait(ride)
+        return ride.take()
+
+    def _leave(self, ride: Ride) -> None:
+        """Free the seat at once; the step under way ends when it would have."""
+        self._scheduler.settle(clock.now())
+        ride.gone = True
+        self._scheduler.remove(ride)
+        self._left += 1
+        if self._left > FORGET and 2 * self._left > len(self._deadlines):
+            self._deadlines = [entry for entry in self._deadlines if not entry[2].gone]
+            heapq.heapify(self._deadlines)
+            self._left = 0
+
+    def _settle(self) -> None:
+        now = clock.now()
+        self._scheduler.settle(now)
+        while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].gone):
+            ride = heapq.heappop(self._deadlines)[2]
+            if not ride.gone:
+                ride.late = True
+                self._watch.wake(ride)
+
+    def _due(self) -> int:
+        """Return the next instant at which anything may happen."""
+        while self._deadlines and self._deadlines[0][2].gone:
+            heapq.heappop(self._deadlines)
+        ends = self._deadlines[0][0] if self._deadlines else clock.now()
+        happens = self._scheduler.due()
+        return ends if happens is None else min(ends, happens)

@@ -1,0 +1,215 @@
+"""Who rides which step: the state of a simulated instance, advanced to any instant, on no clock of its own.
+
+A continuous batch takes newcomers at any step, a chunk of their prefill at a time; a bus leaves at a window's
+end and rides until its longest answer is done. A token leaves the server one decode step after the step that
+made it (measured on vLLM: TTFT is 2.5 steps, half of one to wait, its own, and one of output).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import TYPE_CHECKING
+
+from agents.backends.backend import BackendError
+from agents.simulated import physics
+from agents.simulated.prefixes import Prefixes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agents.simulated.hardware import Instance, Speculation
+    from agents.simulated.ride import Ride
+
+
+class Scheduler:
+    """The queue, the batch, the step under way and the tokens on their way out."""
+
+    def __init__(self, instance: Instance, seed: int, wake: Callable[[Ride], None]) -> None:
+        """Call *wake* for each ride that has been given tokens."""
+        self._of = instance
+        self._wake = wake
+        self._rng = Random(seed)  # noqa: S311 - a simulation, no secret
+        self._static = instance.schedule.policy == "static"
+        self._room = int(instance.kv_tokens)
+        self._prefixes = Prefixes(instance.schedule.prefix_ttl_us)
+        self._queue: dict[Ride, None] = {}
+        self._prefilling: dict[Ride, None] = {}
+        self._decoding: dict[Ride, None] = {}
+        self._leaving: deque[tuple[int, list[tuple[Ride, int]]]] = deque()
+        """Tokens computed and not yet delivered: when they leave, and whose."""
+        self._emitting: list[tuple[Ride, int]] = []
+        self._ends: int | None = None
+        """When the step under way ends; ``None`` while idle."""
+        self._free_us = 0
+        """When the last step ended."""
+        self._lag = 0
+        self._reserved = 0
+        self._context = 0
+        self._bus = 0
+        """Seats of the bus under way, those whose passengers are through included."""
+
+    def add(self, ride: Ride) -> None:
+        """Queue *ride*; raises BackendError for one that can never be served."""
+        ride.reserved = ride.size + ride.tokens
+        if ride.reserved > self._room:
+            raise BackendError(
+                f"{ride.reserved} tokens are more than the {self._room} that fit beside the weights",
+                status=400,
+            )
+        self._queue[ride] = None
+
+    def remove(self, ride: Ride) -> None:
+        """Take *ride* out, wherever it is."""
+        self._queue.pop(ride, None)
+        if self._prefilling.pop(ride, ride) is None or self._decoding.pop(ride, ride) is None:
+            self._release(ride)
+
+    def due(self) -> int | None:
+        """Return the next instant at which a token leaves or a step begins or ends, ``None`` if never."""
+        if self._leaving:
+            return self._leaving[0][0]
+        return self._starts() if self._ends is None else self._ends
+
+    def settle(self, now: int) -> None:
+        """Bring everything up to *now*."""
+        while True:
+            if self._ends is None:
+                starts = self._starts()
+                if starts is None or starts > now:
+                    break
+                self._begin(starts)
+            elif self._ends <= now:
+                self._finish(self._ends)
+            else:
+                break
+        while self._leaving and self._leaving[0][0] <= now:
+            self._deliver(*self._leaving.popleft())
+
+    def statistics(self) -> dict[str, int]:
+        """Return seats taken, requests waiting, tokens of context reserved and of cache kept."""
+        return {
+            "riding": len(self._prefilling) + len(self._decoding),
+            "waiting": len(self._queue),
+            "reserved": self._reserved,
+            "cached": self._prefixes.tokens,
+        }
+
+    def _starts(self) -> int | None:
+        """Return when the next step can begin."""
+        if self._prefilling or self._decoding:
+            return self._free_us
+        if not self._queue:
+            return None
+        first = next(iter(self._queue)).arrived_us
+        if not self._static:
+            return max(self._free_us, first)
+        window = round(self._of.schedule.window_us)
+        if window:
+            return max(self._free_us, -(-first // window) * window)
+        seats = int(self._of.schedule.seats)
+        arrivals = [ride.arrived_us for _, ride in zip(range(seats), self._queue, strict=False)]
+        return max(self._free_us, arrivals[-1]) if len(arrivals) == seats else None
+
+    def _begin(self, now: int) -> None:
+        """Begin a step: who rides it, how long it takes, what it will give."""
+        if not self._static or not (self._prefilling or self._decoding):
+            for ride in list(self._boarding(now)):
+                self._admit(ride, now)
+        if self._of.speculation:
+            self._emitting = [(ride, self._burst(ride, self._of.speculation)) for ride in self._decoding]
+        else:
+            self._emitting = [(ride, 1) for ride in self._decoding]
+        if self._static and not self._decoding:
+            self._bus = len(self._prefilling)
+        batch = self._bus if self._static and self._decoding else len(self._decoding)
+        decode = physics.step(self._of, batch, self._context if batch else 0).total
+        self._lag = max(1, round(decode))
+        self._ends = now + max(1, round(decode + self._prefill()))
+
+    def _boarding(self, now: int) -> Iterator[Ride]:
+        """Yield those who may get on now, first come first served."""
+        free = int(self._of.schedule.seats) - len(self._prefilling) - len(self._decoding)
+        room = self._room - self._reserved
+        for ride in self._queue:
+            room -= ride.reserved
+            if not free or room < 0 or ride.arrived_us > now:
+                return
+            free -= 1
+            yield ride
+
+    def _admit(self, ride: Ride, now: int) -> None:
+        del self._queue[ride]
+        ride.admitted_us = now
+        # The last token is always computed: its output is the answer's first.
+        ride.cached = min(self._prefixes.cached(ride.messages, now), ride.size - 1)
+        ride.to_prefill = ride.size - ride.cached
+        self._reserved += ride.reserved
+        self._prefixes.fit(self._room - self._reserved)
+        self._prefilling[ride] = None
+
+    def _prefill(self) -> float:
+        """Take in this step's chunk of prompts; return what it adds to the step (µs)."""
+        left = sum(ride.to_prefill for ride in self._prefilling)
+        if not self._static:
+            left = min(left, int(self._of.schedule.chunk))
+        added = 0.0
+        for ride in self._prefilling:
+            if left <= 0:
+                break
+            taken = min(left, ride.to_prefill)
+            added += sum(physics.prefill(self._of, taken, ride.size - ride.to_prefill))
+            ride.to_prefill -= taken
+            left -= taken
+            if not ride.to_prefill:
+                self._emitting.append((ride, 1))
+        return added
+
+    def _burst(self, ride: Ride, speculation: Speculation) -> int:
+        """Return how many tokens a cycle gives: as many as are accepted in a row, and one."""
+        made = 1
+        while made <= speculation.drafted and self._rng.random() < speculation.acceptance:
+            made += 1
+        return min(made, ride.tokens - ride.made)
+
+    def _finish(self, now: int) -> None:
+        """End the step: count its tokens, let go those who are through."""
+        given = [(ride, tokens) for ride, tokens in self._emitting if not ride.gone]
+        for ride, tokens in given:
+            if ride in self._prefilling:
+                del self._prefilling[ride]
+                self._decoding[ride] = None
+                self._context += ride.size
+                self._prefixes.add(ride.messages, now)
+            ride.made += tokens
+            self._context += tokens
+            if ride.made >= ride.tokens:
+                self._through(ride, now)
+        if given:
+            # Never before what left earlier, from a fuller batch with a longer step.
+            self._leaving.append((max(now + self._lag, self._leaving[-1][0] if self._leaving else 0), given))
+        self._prefixes.fit(self._room - self._reserved)
+        self._free_us = now
+        self._ends = None
+        if not self._decoding:
+            self._bus = 0
+            if self._static:
+                self._context = 0
+
+    def _through(self, ride: Ride, now: int) -> None:
+        del self._decoding[ride]
+        self._release(ride)
+        self._prefixes.add(ride.conversation, now)
+
+    def _release(self, ride: Ride) -> None:
+        self._reserved -= ride.reserved
+        if ride.made and not self._static:
+            self._context -= ride.size + ride.made
+
+    def _deliver(self, now: int, given: list[tuple[Ride, int]]) -> None:
+        for ride, tokens in given:
+            if not ride.gone and now <= ride.ends_us:
+                ride.given += tokens
+                ride.first_us = now if ride.first_us is None else ride.first_us
+                ride.last_us = now
+                self._wake(ride)

@@ -1,0 +1,71 @@
+"""The seam between a turn and whoever chooses its reply: a scripted table, an LLM, a council."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from voice.budget import Budget
+    from voice.ledger import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off."""
+
+    who: str
+    text: str
+    cut: bool = False
+
+
+class Notes(Protocol):
+    """Where a responder notes what it did: the turn's ledger, of which it sees no more than this."""
+
+    def lane(self, name: str, began_us: int | None = None) -> Lane:
+        """Open a lane for work beside the path."""
+        ...
+
+    def decide(self, took: str, because: str) -> None:
+        """Log a choice with the number that caused it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a responder is asked: the caller's words, what was heard before, and by when it must answer."""
+
+    said: str
+    history: tuple[Said, ...]
+    budget: Budget
+    notes: Notes
+
+
+async def nothing() -> AsyncGenerator[str, None]:
+    """Yield nothing: the rest of a reply that is complete."""
+    silent: tuple[str, ...] = ()
+    for text in silent:
+        yield text
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What to say, who chose it, and why: an opening that can be spoken now, and the rest as it comes."""
+
+    text: str
+    by: str
+    because: str = ""
+    rest: AsyncGenerator[str, None] = field(default_factory=nothing)
+    """Further sentences; closed when the reply has been said or broken off."""
+
+
+class Responder(Protocol):
+    """Whoever chooses the reply."""
+
+    name: str
+
+    async def answer(self, question: Question) -> Reply | None:
+        """Return the reply before the question's budget ends, ``None`` if there is none."""
+        ...
