@@ -1,0 +1,85 @@
+"""An agent is a small domain expert: what the caller said in, what it would say out, or nothing.
+
+An agent is asked far more often than it is heard: on partial texts, beside other agents, on turns that come
+to nothing. So it changes nothing: it reads a frozen :class:`Context` and returns a frozen :class:`Opinion`
+that carries what *would* change if it were chosen: its own new state, slots, and actions proposed, not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from voice.responder import nothing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from voice.budget import Budget
+    from voice.responder import Said
+
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something with an effect that an agent proposes: run once, after its opinion was chosen.
+
+    ``otherwise`` is said instead of the opening if it fails.
+    """
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str = "I'm sorry, that did not work. Shall I connect you to a person?"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an agent may know: frozen, so that an agent asked on a guess leaves no trace.
+
+    ``history`` is what was heard, cut replies marked; ``slots`` are what the call knows by now; ``states``
+    holds each agent's own last committed state by its name; ``asked_by`` names the agent whose question the
+    caller is answering, ``expects`` the slot it asked for ('' if none). ``facts`` come with the call (number,
+    tenant).
+    """
+
+    history: tuple[Said, ...] = ()
+    slots: Mapping[str, str] = EMPTY
+    states: Mapping[str, Any] = EMPTY
+    asked_by: str = ""
+    expects: str = ""
+    facts: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What one agent would say.
+
+    ``confidence`` is its belief, 0-1, that a person listening would find this the right thing to say now:
+    of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
+    stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
+    """
+
+    opening: str
+    confidence: float
+    because: str = ""
+    rest: AsyncGenerator[str, None] = field(default_factory=nothing)
+    action: Action | None = None
+    state: Any = None
+    slots: Mapping[str, str] = EMPTY
+    expects: str = ""
+    ends_call: bool = False
+    transfer: str = ""
+    """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""
+
+
+class Agent(Protocol):
+    """A domain expert."""
+
+    name: str
+
+    async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:
+        """Return what it would say to *utterance* before *budget* ends; ``None`` if it is not its matter."""
+        ...

@@ -1,0 +1,268 @@
+"""Requests into a preset: what an endpoint seems to cost, by its answers, and how well that foretells others.
+
+The preset speaks the simulator's language: its tokens are the simulator's count, so that what is simulated
+takes as long as what was measured. It is judged by time, not by lot: neighbours in time are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from agents.simulated.remote import Remote
+from turnbudget import fit
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.fit import Array
+
+Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
+"""``cold``: a fresh connection. ``warm``: a short prompt. ``uncached``: a long one, never seen. ``cached``: a
+long prefix, seen before, and a new question. ``load``: the same, several at once."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+HELD: Final = 0.3
+LEAST: Final = 20
+"""Answers below which nothing is fitted."""
+FEW: Final = 6
+"""Held-out answers of a kind below which it is not judged."""
+DRAWS: Final = 200
+LEVELS: Final = 3
+"""Loads that a law of load takes: a line through two points always fits."""
+BENT: Final = 0.25
+"""How far a load's median may lie from the line."""
+PACED: Final = 8
+"""Tokens an answer must have for its pace to be read off it."""
+MOST: Final = 0.8
+"""A server's own figures are used if so many of its answers tell them."""
+ALONE: Final = 2
+"""Fewer streams than this are no load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One request; µs. Tokens are the server's own count where it tells, else the simulator's."""
+
+    kind: Kind
+    began_us: int
+    streams: int = 1
+    """How many of ours ran together."""
+    reused: bool = True
+    connect_us: int = 0
+    headers_us: int | None = None
+    """From the connection to the headers."""
+    ttft_us: int | None = None
+    """From the connection to the first answer token; ``None`` if none came."""
+    prefill_us: int | None = None
+    decode_us: int | None = None
+    queue_us: int | None = None
+    spread_us: int = 0
+    """From the first chunk to the last."""
+    chunks: int = 1
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    counted_in: int = 0
+    """The simulator's count of the prompt, and of the answer."""
+    counted_out: int = 0
+    error: str = ""
+
+    @property
+    def total_us(self) -> int:
+        """What a caller waits for the first token."""
+        return self.connect_us + (self.ttft_us or 0)
+
+    @property
+    def pace_us(self) -> float | None:
+        """What a token takes, by the server's own account if there is one; ``None`` if too few came."""
+        if self.tokens_out < PACED:
+            return None
+        if self.decode_us is not None:
+            return self.decode_us / (self.tokens_out - 1)
+        behind = self.tokens_out - self.tokens_out / self.chunks
+        return self.spread_us / behind if behind >= 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the fit to the time before says of a held-out kind, and what was measured; µs."""
+
+    kind: Kind
+    n: int
+    p50: tuple[float, float]
+    """Predicted, measured."""
+    p95: tuple[float, float]
+
+
+def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tuple[str, ...]]:
+    """Return the preset that fits *samples*, and what could not be told; raises ConfigError if too few."""
+    alone = [each for each in samples if each.streams < ALONE and each.ttft_us is not None]
+    if len(alone) < LEAST:
+        raise ConfigError(
+            f"only {len(alone)} answers, which fit nothing", where=name, remedy=f"probe with --n {2 * LEAST}"
+        )
+    notes: list[str] = []
+    costs = slopes(alone, notes)
+    first, stalls = fit.law(_first(alone, costs))
+    if stalls:
+        notes.append(f"{stalls} stalls seen; their tail is a guess until there are many")
+    pace, sigma, burst = _pace(alone, notes)
+    load = _load(samples, notes)
+    scale_in, scale_out = scales(alone)
+    failed = sum(bool(each.error) for each in samples)
+    remote = Remote(
+        name=name,
+        model=model,
+        rtt_us=_whole(min((each.headers_us for each in alone if each.headers_us is not None), default=0)),
+        handshake_us=_whole(_handshake(alone)),
+        keepalive_us=_keepalive(alone, notes),
+        ttft_shift_us=_whole(first.shift),
+        ttft_median_us=max(1.0, _whole(first.median)),
+        ttft_sigma=round(first.sigma, 4),
+        stall=round(first.stall, 5),
+        stall_us=_whole(first.stall_us),
+        alpha=round(min(100.0, max(0.2, first.alpha)), 3),
+        uncached_us=round(costs.slopes[0] * scale_in, 2),
+        cached_us=round(costs.slopes[1] * scale_in, 2),
+        tpot_median_us=round(pace * scale_out, 1),
+        tpot_sigma=round(sigma, 4),
+        load_us=round(load * scale_out, 1),
+        burst=max(1, round(burst / scale_out)),
+        error=round(failed / len(samples), 5),
+    )
+    return remote, tuple(notes)
+
+
+def slopes(alone: Sequence[Sample], notes: list[str]) -> fit.Line:
+    """Return what each uncached and cached token adds, by the server's own prefill time if it tells one."""
+    prefill = [each.prefill_us for each in alone if each.prefill_us is not None]
+    told = len(prefill) >= MOST * len(alone)
+    used = [each for each in alone if not told or each.prefill_us is not None]
+    spans = [each.prefill_us if told else each.ttft_us for each in used]
+    y = np.array(spans, np.float64)
+    # Each kind counts by its own size: a long prompt's noise is larger, and it is not more true.
+    usual = {kind: float(np.median(y[rows])) for kind, rows in _rows(used).items()}
+    weights = np.array([1 / max(1.0, usual[each.kind]) for each in used])
+    made = fit.line(_tokens(used), y, weights)
+    for what, slope, bounds in zip(("uncached", "cached"), made.slopes, made.intervals, strict=True):
+        if not slope:
+            notes.append(f"no cost of {what} tokens told apart from 0 (at most {bounds[1]:.1f} µs each)")
+    if told:
+        notes.append("cost of tokens by the server's own prefill time")
+    return made
+
+
+def scales(samples: Sequence[Sample]) -> tuple[float, float]:
+    """Return how many of the server's tokens the simulator's token is, in prompts and in answers."""
+    into = sum(each.tokens_in for each in samples) / max(1, sum(each.counted_in for each in samples))
+    out = sum(each.tokens_out for each in samples) / max(1, sum(each.counted_out for each in samples))
+    return into or 1.0, out or 1.0
+
+
+def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
+    """Return, for each kind, what a fit to the first 70 % of the time says of the rest."""
+    alone = sorted(
+        (each for each in samples if each.streams < ALONE and each.ttft_us is not None),
+        key=lambda each: each.began_us,
+    )
+    cut = round(len(alone) * (1 - HELD))
+    if cut < LEAST:
+        return ()
+    known, held = alone[:cut], alone[cut:]
+    remote, _ = preset(known, "held out", "")
+    rng = Random(0)  # noqa: S311 - a simulation, no secret
+    found: list[Judged] = []
+    for kind, rows in _rows(held).items():
+        if len(rows) < FEW:
+            continue
+        of = [held[row] for row in rows]
+        drawn = predicted(remote, of, scales(known)[0], rng)
+        measured = np.array([each.total_us for each in of], np.float64)
+        p50, p95 = ((fit.rank(drawn, at), fit.rank(measured, at)) for at in (50, 95))
+        found.append(Judged(kind, len(of), p50, p95))
+    return tuple(found)
+
+
+def predicted(remote: Remote, samples: Sequence[Sample], scale: float, rng: Random) -> Array:
+    """Return times to the first token that *remote* may give for requests such as *samples*."""
+    costs = np.array([remote.uncached_us, remote.cached_us]) / scale
+    fixed = _tokens(samples) @ costs + np.array([0 if each.reused else remote.handshake_us for each in samples])
+    return np.array([own + remote.law.draw(rng) for own in fixed for _ in range(DRAWS)], np.float64)
+
+
+def _first(alone: Sequence[Sample], costs: fit.Line) -> Array:
+    """Return times to the first token without what the prompt's tokens add, of requests a turn may make."""
+    short = [each for each in alone if each.kind != "uncached"]
+    used = short if len(short) >= LEAST else alone
+    ttft = np.array([each.ttft_us for each in used], np.float64)
+    return np.asarray(ttft - _tokens(used) @ np.array(costs.slopes), np.float64)
+
+
+def _pace(alone: Sequence[Sample], notes: list[str]) -> tuple[float, float, float]:
+    """Return a token's time, its deviation, and the tokens in a chunk."""
+    paced = [(each, each.pace_us) for each in alone]
+    paces = [pace for _, pace in paced if pace is not None]
+    if not paces:
+        notes.append("no answer was long enough for a pace")
+        return 0.0, 0.0, 1.0
+    bursts = [each.tokens_out / each.chunks for each, pace in paced if pace is not None]
+    median, sigma = fit.lognormal(paces)
+    return median, sigma, float(np.median(bursts))
+
+
+def _load(samples: Sequence[Sample], notes: list[str]) -> float:
+    """Return what another stream of ours adds to a token's time, if that can be told."""
+    used = [each for each in samples if each.kind in {"cached", "load"} and each.ttft_us is not None]
+    paced = [(each.streams, pace) for each in used if (pace := each.pace_us) is not None]
+    levels = sorted({streams for streams, _ in paced})
+    if len(levels) < LEVELS:
+        notes.append(f"no law of load: {len(levels)} loads, it takes {LEVELS}")
+        return 0.0
+    others = np.array([[streams - 1] for streams, _ in paced], np.float64)
+    paces = np.array([pace for _, pace in paced])
+    made = fit.line(others, paces)
+    if not made.slopes[0]:
+        most = made.intervals[0][1]
+        notes.append(f"no law of load: not told apart from none (at most {most:.0f} µs a stream)")
+        return 0.0
+    medians = np.array([np.median(paces[others[:, 0] == level - 1]) for level in levels])
+    off = np.abs(made.at(np.array([[level - 1] for level in levels], np.float64)) / medians - 1)
+    if off.max() > BENT:
+        notes.append(f"no law of load: no line, {off.max():.0%} off at {levels[int(off.argmax())]} streams")
+        return 0.0
+    return made.slopes[0]
+
+
+def _handshake(alone: Sequence[Sample]) -> float:
+    cold = [each.connect_us for each in alone if not each.reused]
+    warm = [each.connect_us for each in alone if each.reused]
+    return max(0.0, float(np.median(cold)) - (float(np.median(warm)) if warm else 0.0)) if cold else 0.0
+
+
+def _keepalive(alone: Sequence[Sample], notes: list[str]) -> float:
+    """Return how long a connection can serve again: as usual, or not at all."""
+    meant = [each for each in alone if each.kind != "cold"]
+    if sum(each.reused for each in meant) * 2 >= len(meant):
+        return Remote(name="", ttft_median_us=1).keepalive_us
+    notes.append("the server closes a connection behind each answer, so every request pays for a new one")
+    return 0.0
+
+
+def _tokens(samples: Sequence[Sample]) -> Array:
+    """Return uncached and cached tokens, a row a sample."""
+    rows = [(each.tokens_in - each.tokens_cached, each.tokens_cached) for each in samples]
+    return np.array(rows, np.float64).reshape(-1, 2)
+
+
+def _rows(samples: Sequence[Sample]) -> dict[Kind, list[int]]:
+    """Return the rows of each kind, in the order of kinds."""
+    rows = {kind: [row for row, each in enumerate(samples) if each.kind == kind] for kind in KINDS}
+    return {kind: found for kind, found in rows.items() if found}
+
+
+def _whole(us: float) -> float:
+    return float(round(us))
