@@ -16,7 +16,7 @@ from voice.responder import Reply
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.responder import Question
+    from voice.responder import Question, Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,9 @@ class ScriptedResponder:
         """Compile the table; raises ConfigError for a pattern that is none."""
         self._otherwise = otherwise
         self._rules = [(_compiled(rule.when), rule) for rule in rules]
+
+    async def make_ready(self, history: tuple[Said, ...]) -> None:
+        """Have nothing to make ready."""
 
     async def answer(self, question: Question) -> Reply:
         """Return the reply to the question's words after the rule's delay; the table knows no hurry."""

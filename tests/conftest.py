@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from voice import clock
+
+
+def pytest_configure():
+    """Let Ctrl-C mean what it means in a terminal: a shell starts its background jobs with it ignored."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -98,28 +98,33 @@ class Judged:
     p95: tuple[float, float]
 
 
+def alone(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the requests that had an answer and ran alone."""
+    return [each for each in samples if each.streams < ALONE and each.ttft_us is not None]
+
+
 def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tuple[str, ...]]:
     """Return the preset that fits *samples*, and what could not be told; raises ConfigError if too few."""
-    alone = [each for each in samples if each.streams < ALONE and each.ttft_us is not None]
-    if len(alone) < LEAST:
+    single = alone(samples)
+    if len(single) < LEAST:
         raise ConfigError(
-            f"only {len(alone)} answers, which fit nothing", where=name, remedy=f"probe with --n {2 * LEAST}"
+            f"only {len(single)} answers, which fit nothing", where=name, remedy=f"probe with --n {2 * LEAST}"
         )
     notes: list[str] = []
-    costs = slopes(alone, notes)
-    first, stalls = fit.law(_first(alone, costs))
+    costs = slopes(single, notes)
+    first, stalls = fit.law(_first(single, costs))
     if stalls:
         notes.append(f"{stalls} stalls seen; their tail is a guess until there are many")
-    pace, sigma, burst = _pace(alone, notes)
+    pace, sigma, burst = _pace(single, notes)
     load = _load(samples, notes)
-    scale_in, scale_out = scales(alone)
+    scale_in, scale_out = scales(single)
     failed = sum(bool(each.error) for each in samples)
     remote = Remote(
         name=name,
         model=model,
-        rtt_us=_whole(min((each.headers_us for each in alone if each.headers_us is not None), default=0)),
-        handshake_us=_whole(_handshake(alone)),
-        keepalive_us=_keepalive(alone, notes),
+        rtt_us=_whole(min((each.headers_us for each in single if each.headers_us is not None), default=0)),
+        handshake_us=_whole(_handshake(single)),
+        keepalive_us=_keepalive(single, notes),
         ttft_shift_us=_whole(first.shift),
         ttft_median_us=max(1.0, _whole(first.median)),
         ttft_sigma=round(first.sigma, 4),
@@ -137,11 +142,11 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
     return remote, tuple(notes)
 
 
-def slopes(alone: Sequence[Sample], notes: list[str]) -> fit.Line:
+def slopes(single: Sequence[Sample], notes: list[str]) -> fit.Line:
     """Return what each uncached and cached token adds, by the server's own prefill time if it tells one."""
-    prefill = [each.prefill_us for each in alone if each.prefill_us is not None]
-    told = len(prefill) >= MOST * len(alone)
-    used = [each for each in alone if not told or each.prefill_us is not None]
+    prefill = [each.prefill_us for each in single if each.prefill_us is not None]
+    told = len(prefill) >= MOST * len(single)
+    used = [each for each in single if not told or each.prefill_us is not None]
     spans = [each.prefill_us if told else each.ttft_us for each in used]
     y = np.array(spans, np.float64)
     # Each kind counts by its own size: a long prompt's noise is larger, and it is not more true.
@@ -165,14 +170,11 @@ def scales(samples: Sequence[Sample]) -> tuple[float, float]:
 
 def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
     """Return, for each kind, what a fit to the first 70 % of the time says of the rest."""
-    alone = sorted(
-        (each for each in samples if each.streams < ALONE and each.ttft_us is not None),
-        key=lambda each: each.began_us,
-    )
-    cut = round(len(alone) * (1 - HELD))
+    single = sorted(alone(samples), key=lambda each: each.began_us)
+    cut = round(len(single) * (1 - HELD))
     if cut < LEAST:
         return ()
-    known, held = alone[:cut], alone[cut:]
+    known, held = single[:cut], single[cut:]
     remote, _ = preset(known, "held out", "")
     rng = Random(0)  # noqa: S311 - a simulation, no secret
     found: list[Judged] = []
@@ -190,21 +192,23 @@ def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
 def predicted(remote: Remote, samples: Sequence[Sample], scale: float, rng: Random) -> Array:
     """Return times to the first token that *remote* may give for requests such as *samples*."""
     costs = np.array([remote.uncached_us, remote.cached_us]) / scale
-    fixed = _tokens(samples) @ costs + np.array([0 if each.reused else remote.handshake_us for each in samples])
+    fixed = _tokens(samples) @ costs + np.array(
+        [0 if each.reused else remote.handshake_us for each in samples]
+    )
     return np.array([own + remote.law.draw(rng) for own in fixed for _ in range(DRAWS)], np.float64)
 
 
-def _first(alone: Sequence[Sample], costs: fit.Line) -> Array:
+def _first(single: Sequence[Sample], costs: fit.Line) -> Array:
     """Return times to the first token without what the prompt's tokens add, of requests a turn may make."""
-    short = [each for each in alone if each.kind != "uncached"]
-    used = short if len(short) >= LEAST else alone
+    short = [each for each in single if each.kind != "uncached"]
+    used = short if len(short) >= LEAST else single
     ttft = np.array([each.ttft_us for each in used], np.float64)
     return np.asarray(ttft - _tokens(used) @ np.array(costs.slopes), np.float64)
 
 
-def _pace(alone: Sequence[Sample], notes: list[str]) -> tuple[float, float, float]:
+def _pace(single: Sequence[Sample], notes: list[str]) -> tuple[float, float, float]:
     """Return a token's time, its deviation, and the tokens in a chunk."""
-    paced = [(each, each.pace_us) for each in alone]
+    paced = [(each, each.pace_us) for each in single]
     paces = [pace for _, pace in paced if pace is not None]
     if not paces:
         notes.append("no answer was long enough for a pace")
@@ -237,15 +241,15 @@ def _load(samples: Sequence[Sample], notes: list[str]) -> float:
     return made.slopes[0]
 
 
-def _handshake(alone: Sequence[Sample]) -> float:
-    cold = [each.connect_us for each in alone if not each.reused]
-    warm = [each.connect_us for each in alone if each.reused]
+def _handshake(single: Sequence[Sample]) -> float:
+    cold = [each.connect_us for each in single if not each.reused]
+    warm = [each.connect_us for each in single if each.reused]
     return max(0.0, float(np.median(cold)) - (float(np.median(warm)) if warm else 0.0)) if cold else 0.0
 
 
-def _keepalive(alone: Sequence[Sample], notes: list[str]) -> float:
+def _keepalive(single: Sequence[Sample], notes: list[str]) -> float:
     """Return how long a connection can serve again: as usual, or not at all."""
-    meant = [each for each in alone if each.kind != "cold"]
+    meant = [each for each in single if each.kind != "cold"]
     if sum(each.reused for each in meant) * 2 >= len(meant):
         return Remote(name="", ttft_median_us=1).keepalive_us
     notes.append("the server closes a connection behind each answer, so every request pays for a new one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -11,7 +12,8 @@ import click
 import msgspec
 from rich.console import Console
 
-from turnbudget import runs, script
+from turnbudget import llm, runs, script
+from turnbudget.compare import side_by_side
 from turnbudget.config import Config, Detector, Recogniser, Voice, dump, load
 from turnbudget.conversation import Pacing
 from turnbudget.demo import render_call
@@ -51,7 +53,8 @@ turnbudget replay calls/ --name monday            every recording of a folder, i
 turnbudget replay call.wav --caller-channel 1     the caller on the right
 turnbudget replay a-caller.ul --rate 8000         a raw mu-law pair, with a-agent.ul beside it
 turnbudget replay calls/ --fail-over 800          exit 1 if over 1 % of the turns sound later than 800 ms
-turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts"""
+turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts
+turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:wafer-scale"""
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -84,6 +87,14 @@ turnbudget replay corpus/ --clock virtual         in no time, engines scripted f
 @click.option("--asr", type=click.Choice(get_args(Recogniser)), help="Who transcribes.")
 @click.option("--tts", type=click.Choice(get_args(Voice)), help="Who speaks.")
 @click.option("--vad", type=click.Choice(get_args(Detector)), help="Who detects speech.")
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="LLM",
+    help="Who answers: simulated:PRESET, a probed FILE.toml, openai:URL, anthropic:MODEL, responses:MODEL. "
+    "Given more than once, each is replayed and all are compared.",
+)
 @click.option(
     "--caller-channel",
     type=click.IntRange(0),
@@ -128,9 +139,15 @@ def replay(**given: Any) -> None:
     replayed, and the exit code is 2.
     """
     plan = plan_of(given)
-    run = perform(plan, given["clock_kind"], quiet=given["quiet"])
-    click.echo(f"report: {plan.folder / REPORT}")
-    leave(run, given["fail_over"], given["fail_share"])
+    plans = [with_backend(plan, spec, number) for number, spec in enumerate(given["backends"])] or [plan]
+    made = []
+    for one in plans:
+        made.append(perform(one, given["clock_kind"], quiet=given["quiet"] or len(plans) > 1))
+        click.echo(f"report: {one.folder / REPORT}")
+    if len(plans) > 1:
+        Console().print(side_by_side(zip(given["backends"], made, strict=True)))
+    for run in made:
+        leave(run, given["fail_over"], given["fail_share"])
 
 
 def plan_of(given: Mapping[str, Any]) -> Plan:
@@ -152,6 +169,13 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         events,
         given["force"],
     )
+
+
+def with_backend(plan: Plan, spec: str, number: int) -> Plan:
+    """Return *plan* with the LLM *spec* answering, in a folder of its own if it is not the first."""
+    llm = msgspec.structs.replace(plan.config.llm, backend=spec)
+    folder = plan.folder.with_name(f"{plan.folder.name}-{number + 1}") if number else plan.folder
+    return replace(plan, folder=folder, config=msgspec.structs.replace(plan.config, llm=llm))
 
 
 def with_engines(config: Config, given: Mapping[str, Any]) -> Config:
@@ -267,3 +291,7 @@ def models(engine: str) -> None:
 def config() -> None:
     """Print the default settings as TOML, to begin a file of your own with."""
     click.echo(dump(Config()), nl=False)
+
+
+for command in (llm.presets, llm.simulate, llm.probe):
+    main.add_command(command)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.scripted import Rule, ScriptedResponder
+from turnbudget.answering import open_answering
 from turnbudget.records import Engine
 from voice import audio, clock
 from voice.asr import choose as transcribers
@@ -28,10 +28,10 @@ from voice.vad import Energy, Scripted, Silero
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from turnbudget.answering import Answering
     from turnbudget.config import Config
     from voice.asr.transcriber import Transcriber
     from voice.line import Line
-    from voice.responder import Responder
     from voice.tts.synthesizer import Synthesizer
     from voice.vad import Vad
 
@@ -81,7 +81,7 @@ class Studio:
     kind: clock.Kind
     transcriber: Transcriber | None
     voice: Synthesizer
-    responder: Responder
+    answering: Answering
     phrases: Phrases
     greeting: Speech | None
     reprompt: Speech | None
@@ -132,7 +132,7 @@ class Studio:
                 config.endpoint.start_ms * MS,
                 config.endpoint.longest_ms * MS,
             ),
-            responder=self.responder,
+            responder=self.answering.make(),
             voice=self.voice,
             forecast=self.forecast,
             phrases=self.phrases,
@@ -145,6 +145,7 @@ class Studio:
         if self.transcriber:
             await self.transcriber.aclose()
         await self.voice.aclose()
+        await self.answering.aclose()
 
 
 def check(config: Config, kind: clock.Kind) -> None:
@@ -165,12 +166,13 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     """Load and warm every engine of *config* on the running clock; *progress* hears what is being done."""
     kind = clock.kind()
     check(config, kind)
-    answering = responder(config)
+    answering = open_answering(config)
     vad, vad_why = detector(config.vad.engine, kind, words=True)
     await clock.offload(make_vad, vad, Reference())  # its model is loaded here, not in a call
     transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
     voice, tts_why = open_voice(config, kind)
     try:
+        await answering.ready()
         if transcriber:
             progress(f"loading {transcriber.name}")
             await transcriber.warm()
@@ -187,11 +189,12 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         if transcriber:
             await transcriber.aclose()
         await voice.aclose()
+        await answering.aclose()
         raise
     engines = (
         Engine(job="vad", name=vad, why=vad_why),
         Engine(job="asr", name=asr_name, why=asr_why),
-        Engine(job="responder", name="scripted", why="a table of patterns and replies, from the config"),
+        answering.engine,
         Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
     )
     return Studio(
@@ -237,15 +240,6 @@ def open_voice(config: Config, kind: clock.Kind) -> tuple[Synthesizer, str]:
         why = "a tone, no speech: " + ("asked for" if name == "scripted" else "virtual time")
         return ScriptedSynthesizer(cost_us=config.tts.scripted_ms * MS), why
     return voices.choose(name, voice=config.tts.voice, rate=config.tts.rate)
-
-
-def responder(config: Config) -> ScriptedResponder:
-    """Return the scripted responder of *config*."""
-    table = config.responder
-    return ScriptedResponder(
-        [Rule(rule.when, rule.say, rule.delay_ms * MS) for rule in table.rules],
-        Rule("", table.otherwise.say, table.otherwise.delay_ms * MS),
-    )
 
 
 async def render_phrase(voice: Synthesizer, text: str) -> Speech:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
+from agents.solo import SYSTEM
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -117,6 +118,24 @@ class ResponderTable(Table, frozen=True):
     otherwise: OtherwiseTable = OtherwiseTable()
 
 
+class LlmTable(Table, frozen=True):
+    """``[llm]``: who answers instead of the table, if ``backend`` is not ''.
+
+    ``simulated:PRESET`` (``turnbudget presets``) or a file of ``turnbudget probe``, ``openai:URL`` for any
+    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. A second
+    backend and a mode: fast or accurate with the other to fall back upon, race, hedge.
+    """
+
+    backend: str = ""
+    model: str = ""
+    second: str = ""
+    second_model: str = ""
+    mode: Literal["fast", "accurate", "race", "hedge"] = "fast"
+    checkpoint_ms: Positive = 450
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 80
+    system: str = SYSTEM
+
+
 class Config(Table, frozen=True):
     """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended."""
 
@@ -132,6 +151,7 @@ class Config(Table, frozen=True):
     tts: TtsTable = TtsTable()
     phrases: PhraseTable = PhraseTable()
     responder: ResponderTable = ResponderTable()
+    llm: LlmTable = LlmTable()
 
     def __post_init__(self) -> None:
         if self.patience_ms <= self.budget_ms:

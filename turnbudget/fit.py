@@ -120,17 +120,18 @@ def _slopes(x: Array, y: Array, weight: Array) -> Array:
 def _least(design: Array, y: Array, weight: Array) -> Array:
     """Return the coefficients of least absolute deviation."""
     # Columns of one size, so that what is nearly singular is so by its data and not by its units.
-    size = np.maximum(np.abs(design).max(axis=0), 1e-12)
+    size: Array = np.maximum(np.abs(design).max(axis=0), 1e-12)
     design = design / size
     tiny = max(1e-9, 1e-6 * float(np.abs(y).max()))
-    made, reweighted = np.zeros(design.shape[1]), weight
+    made: Array = np.zeros(design.shape[1], np.float64)
+    reweighted = weight
     for _ in range(STEPS):
         told = design * reweighted[:, None]
         before = made
-        made = np.linalg.lstsq(design.T @ told, told.T @ y, rcond=1e-10)[0]
+        made = np.asarray(np.linalg.lstsq(design.T @ told, told.T @ y, rcond=1e-10)[0], np.float64)
         if np.abs(made - before).max() < tiny:
             break
-        reweighted = weight / np.maximum(np.abs(y - design @ made), tiny)
+        reweighted = np.asarray(weight / np.maximum(np.abs(y - design @ made), tiny), np.float64)
     return np.asarray(made / size, np.float64)
 
 

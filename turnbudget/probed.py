@@ -5,19 +5,18 @@ What too few requests cannot say is not said: the interval stands where the numb
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from agents.simulated.explain import constants
 from agents.simulated.make import dump
-from turnbudget.calibrate import ALONE, KINDS, judge, preset
+from agents.simulated.remote import Remote
+from turnbudget.calibrate import ALONE, KINDS, alone, judge, preset
 from turnbudget.fit import percentile
 from turnbudget.presets import ms
 from voice.errors import RunError
@@ -26,15 +25,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from agents.simulated.remote import Remote
+    from rich.console import RenderableType
+
     from turnbudget.calibrate import Judged, Sample
     from turnbudget.fit import Percentile
+
+TIMELESS: Final = "in virtual time"
+PERCENTS: Final = (50, 95, 99)
+
 
 @dataclass(frozen=True, slots=True)
 class Probed:
     """An endpoint's measurements and what they say."""
 
     source: str
+    """Which URL and which model."""
     remote: Remote
     samples: tuple[Sample, ...]
     notes: tuple[str, ...]
@@ -44,58 +49,45 @@ class Probed:
     lasted_us: int
 
     @property
-    def answered(self) -> tuple[Sample, ...]:
-        """Requests that had an answer."""
-        return tuple(sample for sample in self.samples if sample.ttft_us is not None)
+    def answered(self) -> int:
+        """How many requests had an answer."""
+        return sum(each.ttft_us is not None for each in self.samples)
 
     @property
-    def errors(self) -> tuple[float | None, float | None]:
-        """Return the mean relative error of the held-out p50 and p95 over the kinds judged."""
+    def held_out(self) -> int:
+        """How many answers the errors were measured on."""
+        return sum(each.n for each in self.judged)
+
+    @property
+    def errors(self) -> tuple[float, float] | None:
+        """The mean relative error of p50 and p95 over the kinds held out; ``None`` if there were too few."""
         if not self.judged:
-            return None, None
-        p50, p95 = ([_off(pair) for pair in pairs] for pairs in self._pairs())
-        return sum(p50) / len(p50), sum(p95) / len(p95)
-
-    def _pairs(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-        return [each.p50 for each in self.judged], [each.p95 for each in self.judged]
-
-    def spread(self, percent: int) -> Percentile:
-        """Return a percentile of the time to the first token of a request that runs alone, over all kinds."""
-        return percentile([sample.total_us for sample in self.answered if sample.streams < ALONE], percent)
+            return None
+        off = np.array([(_off(*each.p50), _off(*each.p95)) for each in self.judged])
+        p50, p95 = off.mean(axis=0)
+        return float(p50), float(p95)
 
 
-def _off(pair: tuple[float, float]) -> float:
-    predicted, measured = pair
-    return abs(predicted - measured) / measured
-
-
-def probed(
-    samples: Sequence[Sample], *, name: str, model: str, source: str, date: str | None, lasted_us: int
-) -> Probed:
+def probed(samples: Sequence[Sample], *, name: str, model: str, source: str, date: str | None) -> Probed:
     """Return what *samples* say; raises ConfigError if they are too few."""
     remote, notes = preset(samples, name, model)
-    judged = judge(samples)
-    made = Probed(source, remote, tuple(samples), notes, judged, date or "virtual time", lasted_us)
-    if not judged:
-        return made
-    p50, p95 = (round(100 * (error or 0)) for error in made.errors)
-    note = f"probed with {len(samples)} requests; held-out error p50 {p50} %, p95 {p95} %"
-    fields = {field: getattr(remote, field) for field in remote.__struct_fields__} | {"note": note}
-    return Probed(source, Remote(**fields), made.samples, notes, judged, made.date, lasted_us)
+    instants = [each.began_us for each in samples]
+    lasted_us = max(instants) - min(instants)
+    return Probed(source, remote, tuple(samples), notes, judge(samples), date or TIMELESS, lasted_us)
 
 
 def write(made: Probed, path: Path) -> None:
     """Write the preset to *path*, with where it comes from; raises RunError if it cannot be written."""
-    p50, p95 = made.errors
     facts: dict[str, str | float] = {
         "n": len(made.samples),
-        "answered": len(made.answered),
+        "answered": made.answered,
         "date": made.date,
         "region": "unknown",
         "minutes": round(made.lasted_us / 60e6, 1),
-        "held_out": sum(each.n for each in made.judged),
+        "held_out": made.held_out,
     }
-    if p50 is not None and p95 is not None:
+    if made.errors:
+        p50, p95 = made.errors
         facts |= {"held_out_p50_error": round(p50, 4), "held_out_p95_error": round(p95, 4)}
     if made.notes:
         facts["notes"] = "; ".join(made.notes)
@@ -105,3 +97,108 @@ def write(made: Probed, path: Path) -> None:
         raise RunError(f"cannot be written ({error.strerror})", where=str(path)) from None
 
 
+def describe(made: Probed) -> Group:
+    """Return what was measured, what it makes, how far to trust it, and what is missing, for a terminal."""
+    parts: list[RenderableType] = [Text("\n".join(_headline(made))), _kinds(made)]
+    if any(each.streams >= ALONE for each in made.samples):
+        parts.append(_loads(made))
+    parts += [_constants(made.remote), Text("\n".join(f"- {note}" for note in made.notes))]
+    return Group(*parts)
+
+
+def _headline(made: Probed) -> Iterator[str]:
+    yield f"{made.source}: {made.answered} of {len(made.samples)} requests answered"
+    yield f"measured {made.date}, within {made.lasted_us / 60e6:.1f} min; region unknown"
+    if made.errors:
+        p50, p95 = made.errors
+        yield (
+            f"fitted to the first 70 % of the time, it foretells the last 30 % ({made.held_out} answers) "
+            f"with an error of {p50:.0%} at p50 and {p95:.0%} at p95"
+        )
+    else:
+        yield "too few answers to hold some out: the error is unknown"
+    firsts = [each.total_us for each in alone(made.samples)]
+    found = [percentile(firsts, percent) for percent in PERCENTS]
+    yield "time to first token, all kinds alone: " + ", ".join(_told(each) for each in found)
+
+
+def _told(of: Percentile) -> str:
+    """Return a percentile as words, or its interval and why there is no number."""
+    between = f"{ms(of.low)}–{ms(of.high)}"
+    if of.value is None:
+        return f"p{of.percent} not told from {of.n} samples (it takes {of.needs}), somewhere in {between} ms"
+    return f"p{of.percent} {ms(of.value)} ms ({between})"
+
+
+def _kinds(made: Probed) -> Table:
+    table = _table(
+        "kind", "n", "p50 ms", "p95 ms", "held out", "p50 foretold", "p95 foretold", "prefill", "queue"
+    )
+    judged = {each.kind: each for each in made.judged}
+    for kind in KINDS:
+        of = [each for each in alone(made.samples) if each.kind == kind]
+        if not of:
+            continue
+        firsts = [each.total_us for each in of]
+        held = judged.get(kind)
+        table.add_row(
+            kind,
+            str(len(of)),
+            _short(percentile(firsts, 50)),
+            _short(percentile(firsts, 95)),
+            str(held.n) if held else "–",
+            _ratio(held.p50) if held else "–",
+            _ratio(held.p95) if held else "–",
+            _median([each.prefill_us for each in of]),
+            _median([each.queue_us for each in of]),
+        )
+    return table
+
+
+def _loads(made: Probed) -> Table:
+    table = _table("streams at once", "n", "first token ms", "a token ms")
+    for streams in sorted({each.streams for each in made.samples}):
+        of = [each for each in made.samples if each.streams == streams and each.kind in {"cached", "load"}]
+        table.add_row(
+            str(streams),
+            str(len(of)),
+            _median([each.ttft_us for each in of]),
+            _median([each.pace_us for each in of]),
+        )
+    return table
+
+
+def _constants(remote: Remote) -> Table:
+    table = _table("constant", "value")
+    usual = Remote(name="", ttft_median_us=1)
+    for field in remote.__struct_fields__:
+        value = getattr(remote, field)
+        if isinstance(value, int | float) and value != getattr(usual, field):
+            table.add_row(field, f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}")  # noqa: PLR2004 - as %g
+    return table
+
+
+def _short(of: Percentile) -> str:
+    return f"{ms(of.low)}–{ms(of.high)}" if of.value is None else ms(of.value)
+
+
+def _ratio(pair: tuple[float, float]) -> str:
+    foretold, measured = pair
+    return f"{ms(foretold)} / {ms(measured)}"
+
+
+def _median(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return ms(float(np.median(known))) if known else "–"
+
+
+def _off(foretold: float, measured: float) -> float:
+    return abs(foretold - measured) / max(1.0, measured)
+
+
+def _table(first: str, *numbers: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table

@@ -193,6 +193,8 @@ class Summary(Record, frozen=True, kw_only=True):
     hits: Share
     wrong_hits: Share
     wer: WordErrors | None
+    usd: float | None = None
+    """What the LLM attempts cost by the backend's own price; ``None`` if there were none or it names none."""
     faults: tuple[str, ...] = ()
     """Inputs that could not be replayed, one line each."""
     truncated: bool = False

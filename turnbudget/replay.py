@@ -113,6 +113,7 @@ class Replaying:
                 budget_us=studio.budget_us,
                 calls=tuple(self.calls),
                 wer=_rate(self._errors),
+                usd=studio.answering.usd(),
                 faults=tuple(map(legible, self._faults)),
                 truncated=self._truncated,
             )

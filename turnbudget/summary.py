@@ -52,6 +52,7 @@ class Header(Record, frozen=True, kw_only=True):
     wer: WordErrors | None = None
     wrong_hits: Share = UNJUDGED
     """Of the shelf's hits that somebody judged, those that said the wrong thing."""
+    usd: float | None = None
     faults: tuple[str, ...] = ()
     truncated: bool = False
 
@@ -84,6 +85,7 @@ def summarise(rows: Iterable[Row], header: Header) -> Summary:
         hits=_share(turns, [row.outcome == "shelved" for row in turns]),
         wrong_hits=header.wrong_hits,
         wer=header.wer,
+        usd=header.usd,
         faults=header.faults,
         truncated=header.truncated,
     )

@@ -250,6 +250,8 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
     if summary.wer is not None:
         wer = summary.wer
         yield False, f"  word errors  {wer.rate * 100:.1f} % of {wer.words:,} words"
+    if summary.usd is not None:
+        yield False, f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
     for engine in summary.engines:
         yield False, f"  {_plain(engine.job)}  {_plain(engine.name)} ({_plain(engine.why)})"
     yield False, f"  clock {summary.clock}, pacing {summary.pacing}, seed {summary.seed}"

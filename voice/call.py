@@ -209,10 +209,16 @@ class Call:
         match event:
             case SpeechStarted():
                 self._break_off("the caller spoke")
+                self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
             case _:
                 pass
+
+    async def _make_ready(self) -> None:
+        """Let the responder use the time in which the caller speaks."""
+        with contextlib.suppress(Exception):  # it costs nothing but what it would have saved
+            await self._parts.responder.make_ready(tuple(self.history))
 
     def _answer(self, utterance: Utterance) -> None:
         """Begin the turn that *utterance* ended.

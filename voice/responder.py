@@ -66,6 +66,13 @@ class Responder(Protocol):
 
     name: str
 
+    async def make_ready(self, history: tuple[Said, ...]) -> None:
+        """Know that the caller has begun to speak; *history* is what the answer will build on.
+
+        May bring connections and caches up to date; changes nothing else, and what it raises is dropped.
+        """
+        ...
+
     async def answer(self, question: Question) -> Reply | None:
         """Return the reply before the question's budget ends, ``None`` if there is none."""
         ...

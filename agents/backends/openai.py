@@ -117,15 +117,19 @@ class OpenAIBackend:
 
         A server that lists no models is believed.
         """
-        with clock.beyond():
-            listed = table(await self._pool.get("models", budget)).get("data")
-        names = sorted(filter(None, (words(table(row).get("id")) for row in rows(listed))))
+        names = await self.models(budget)
         if names and self.model not in names:
             raise ConfigError(
                 f"the server has no model {self.model!r}",
                 where=self.name,
                 remedy=f"it has {', '.join(names[:8])}",
             )
+
+    async def models(self, budget: Budget) -> list[str]:
+        """Return the models the server lists, by name; raises BackendError if it does not answer."""
+        with clock.beyond():
+            listed = table(await self._pool.get("models", budget)).get("data")
+        return sorted(filter(None, (words(table(row).get("id")) for row in rows(listed))))
 
     async def aclose(self) -> None:
         """Close every connection."""

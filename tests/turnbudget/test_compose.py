@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from calls import QUICK, harper
 
-from turnbudget.compose import check, detector, open_studio, open_voice, render_phrase, responder
+from turnbudget.answering import scripted
+from turnbudget.compose import check, detector, open_studio, open_voice, render_phrase
 from turnbudget.config import AsrTable, Config, OtherwiseTable, ResponderTable, RuleTable, TtsTable, VadTable
 from turnbudget.sources import open_conversation
 from turnbudget.tracks import Reading
@@ -193,9 +194,7 @@ async def test_the_scripted_voice_costs_what_the_config_says():
 
 
 async def test_the_responder_says_what_the_table_says():
-    made = responder(
-        Config(responder=ResponderTable((RuleTable("balance", "A.", 30),), OtherwiseTable("B.")))
-    )
+    made = scripted(ResponderTable((RuleTable("balance", "A.", 30),), OtherwiseTable("B.")))
     began = clock.now()
     assert (await made.answer(Question("My BALANCE", (), Budget(0), Ledger(0)))).text == "A."
     assert clock.now() - began == 30_000

@@ -97,6 +97,9 @@ class Answers:
         self.given = list(given)
         self.asked = []
 
+    async def make_ready(self, history):
+        """Have nothing to make ready."""
+
     async def answer(self, question):
         delay_us, what = self.given[min(len(self.asked), len(self.given) - 1)]
         self.asked.append((question.said, question.history))

@@ -99,6 +99,9 @@ async def test_a_hang_up_while_we_speak_keeps_the_turn():
 class Stubborn(Answers):
     """A responder that swallows its cancellation for five seconds."""
 
+    async def make_ready(self, _):
+        """Have nothing to make ready."""
+
     async def answer(self, *_):
         until = clock.now() + 60 * SECOND
         with suppress(asyncio.CancelledError):

@@ -54,4 +54,5 @@ def _why(name: str, taken: str, lacks: dict[str, str | None]) -> str:
         return f"{taken}: asked for"
     absent = [engine for engine, lack in lacks.items() if lack]
     without = f"; {', '.join(absent)} not ready here" if absent else ""
-    return f"{taken}: the best here on telephone English by bench/asr.py{without}"
+    because = "the one measured on telephone English" if taken == "moonshine" else "the one ready here"
+    return f"{taken}: {because}{without}"

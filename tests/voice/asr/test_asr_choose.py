@@ -23,7 +23,7 @@ def test_auto_takes_the_best_that_is_here_and_says_why(engines):
     engines(moonshine=None, vosk="pip install vosk")
     transcriber, why = choose()
     assert transcriber.name == "moonshine"
-    assert why.startswith("moonshine: the best here")
+    assert why.startswith("moonshine: the one measured on telephone English")
     assert "vosk not ready" in why
 
 

@@ -1,0 +1,79 @@
+"""Who answers the calls of a run: a scripted table or an LLM; one responder a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.scripted import Rule, ScriptedResponder
+from agents.solo import LlmResponder
+from turnbudget.backends import open_llm, verify
+from turnbudget.records import Engine
+from voice import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agents.backends.backend import Backend, Timing
+    from turnbudget.config import Config, ResponderTable
+    from voice.responder import Responder
+
+
+class Answering:
+    """Makes the responder of each call, and knows what the run's LLM attempts took and cost."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        make: Callable[[], Responder],
+        backend: Backend | None = None,
+        timings: Sequence[Timing] = (),
+    ) -> None:
+        """*timings* grows by every attempt of the run, in the order they end."""
+        self.engine = engine
+        self.make = make
+        self.timings = timings
+        self._backend = backend
+
+    async def ready(self) -> None:
+        """Check what only the other side knows; raises ConfigError."""
+        if self._backend:
+            await verify(self._backend)
+
+    def usd(self) -> float | None:
+        """Return what the attempts cost by the backend's own price; ``None`` if it names none."""
+        price = getattr(self._backend, "price", None)
+        costs = [price(timing) for timing in self.timings] if price else []
+        return sum(costs) if costs and all(cost is not None for cost in costs) else None
+
+    async def aclose(self) -> None:
+        """Close connections."""
+        if self._backend:
+            await self._backend.aclose()
+
+
+def open_answering(config: Config) -> Answering:
+    """Return who answers by *config*; raises ConfigError before a call begins."""
+    llm = config.llm
+    if not llm.backend:
+        engine = Engine(
+            job="responder", name="scripted", why="a table of patterns and replies, from the config"
+        )
+        table = scripted(config.responder)
+        return Answering(engine, lambda: table)
+    backend = open_llm(llm, config.responder)
+    timings: list[Timing] = []
+    why = f"llm.backend = {llm.backend!r}" + (f", {llm.mode} with {llm.second!r}" if llm.second else "")
+    engine = Engine(job="responder", name=f"llm:{backend.name}", why=why)
+
+    def make() -> LlmResponder:
+        return LlmResponder(backend, system=llm.system, max_tokens=llm.max_tokens, told=timings.append)
+
+    return Answering(engine, make, backend, timings)
+
+
+def scripted(table: ResponderTable) -> ScriptedResponder:
+    """Return the scripted responder of *table*."""
+    return ScriptedResponder(
+        [Rule(rule.when, rule.say, rule.delay_ms * clock.MS) for rule in table.rules],
+        Rule("", table.otherwise.say, table.otherwise.delay_ms * clock.MS),
+    )

@@ -1,0 +1,54 @@
+"""Runs of the same recordings side by side: what each backend costs the caller in time, and us in money."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from turnbudget.terminal import ms
+from voice import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turnbudget.records import Row, Spread, Summary
+    from turnbudget.runs import Run
+
+MINUTE_US = 60 * clock.SECOND
+
+
+def side_by_side(runs: Iterable[tuple[str, Run]]) -> Table:
+    """Return a table of *runs*, each under its name."""
+    table = Table(box=SIMPLE_HEAD, caption="ms p50 / p95 / p99; late: later than the budget, or never")
+    table.add_column("backend")
+    for name in ("turns", "first sound", "first answer", "late", "$/minute"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, run in runs:
+        table.add_row(
+            name.removeprefix("simulated:"),
+            str(run.summary.turns),
+            _spread(run.summary.first_sound),
+            _spread(run.summary.first_answer),
+            late(run.rows, run.summary.budget_us),
+            price(run.summary),
+        )
+    return table
+
+
+def _spread(spread: Spread) -> str:
+    return " / ".join(ms(us).removesuffix(" ms") for us in (spread.p50_us, spread.p95_us, spread.p99_us))
+
+
+def late(rows: Iterable[Row], budget_us: int) -> str:
+    """Return the share of caller turns whose first sound came later than *budget_us*, or never."""
+    turns = [row for row in rows if row.kind == "turn"]
+    missed = sum(row.first_sound_us is None or row.first_sound_us > budget_us for row in turns)
+    return f"{missed / len(turns):.1%}" if turns else "–"
+
+
+def price(summary: Summary) -> str:
+    """Return the price of a minute of call by the backend's own rates, – where it names none."""
+    minutes = sum(call.length_us for call in summary.calls) / MINUTE_US
+    return "–" if summary.usd is None or not minutes else f"{summary.usd / minutes:.5f}"
