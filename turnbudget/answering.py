@@ -28,7 +28,7 @@ class Answering:
         backend: Backend | None = None,
         timings: Sequence[Timing] = (),
     ) -> None:
-        """*timings* grows by every attempt of the run, in the order they end."""
+        """Make responders with *make*; *timings* grows by every attempt of the run, in the order they end."""
         self.engine = engine
         self.make = make
         self.timings = timings

@@ -33,7 +33,7 @@ def open_backend(spec: str, *, model: str = "", words: Words | None = None, seed
         case "simulated":
             return simulated.make(rest, seed=seed, text=words)
         case "openai":
-            return OpenAIBackend(rest, model or "default")
+            return OpenAIBackend(rest, model)
         case "anthropic":
             return AnthropicBackend(rest or model)
         case "responses":
@@ -67,7 +67,7 @@ def open_llm(table: LlmTable, scripted: ResponderTable) -> Backend:
 
 
 async def verify(backend: Backend) -> None:
-    """Raise ConfigError if *backend*, or one of those it chooses from, lacks its model."""
+    """Raise ConfigError if *backend*, or one of those it chooses from, does not have its model."""
     for one in getattr(backend, "backends", (backend,)):
         if isinstance(one, OpenAIBackend):
             await one.verify(Budget.of(VERIFY_US))

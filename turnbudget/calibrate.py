@@ -19,6 +19,7 @@ from voice.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agents.simulated.law import Law
     from turnbudget.fit import Array
 
 Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
@@ -39,6 +40,10 @@ PACED: Final = 8
 """Tokens an answer must have for its pace to be read off it."""
 MOST: Final = 0.8
 """A server's own figures are used if so many of its answers tell them."""
+SHARES: Final = (1, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+GRID: Final = 40
+QUANTILES: Final = (10, 25, 50, 75, 90, 95)
+SLOWER: Final = 1.5
 ALONE: Final = 2
 """Fewer streams than this are no load."""
 
@@ -112,7 +117,12 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
         )
     notes: list[str] = []
     costs = slopes(single, notes)
-    first, stalls = fit.law(_first(single, costs))
+    share, first, stalls = _eased(single, costs)
+    if share < 1:
+        notes.append(
+            f"noise grows with the prompt, which the preset's does not: {1 - share:.1%} of what tokens cost is "
+            "taken as a cost of every request"
+        )
     if stalls:
         notes.append(f"{stalls} stalls seen; their tail is a guess until there are many")
     pace, sigma, burst = _pace(single, notes)
@@ -131,8 +141,8 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
         stall=round(first.stall, 5),
         stall_us=_whole(first.stall_us),
         alpha=round(min(100.0, max(0.2, first.alpha)), 3),
-        uncached_us=round(costs.slopes[0] * scale_in, 2),
-        cached_us=round(costs.slopes[1] * scale_in, 2),
+        uncached_us=round(share * costs[0] * scale_in, 2),
+        cached_us=round(share * costs[1] * scale_in, 2),
         tpot_median_us=round(pace * scale_out, 1),
         tpot_sigma=round(sigma, 4),
         load_us=round(load * scale_out, 1),
@@ -142,7 +152,7 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
     return remote, tuple(notes)
 
 
-def slopes(single: Sequence[Sample], notes: list[str]) -> fit.Line:
+def slopes(single: Sequence[Sample], notes: list[str]) -> Array:
     """Return what each uncached and cached token adds, by the server's own prefill time if it tells one."""
     prefill = [each.prefill_us for each in single if each.prefill_us is not None]
     told = len(prefill) >= MOST * len(single)
@@ -158,7 +168,7 @@ def slopes(single: Sequence[Sample], notes: list[str]) -> fit.Line:
             notes.append(f"no cost of {what} tokens told apart from 0 (at most {bounds[1]:.1f} µs each)")
     if told:
         notes.append("cost of tokens by the server's own prefill time")
-    return made
+    return np.array(made.slopes)
 
 
 def scales(samples: Sequence[Sample]) -> tuple[float, float]:
@@ -198,12 +208,33 @@ def predicted(remote: Remote, samples: Sequence[Sample], scale: float, rng: Rand
     return np.array([own + remote.law.draw(rng) for own in fixed for _ in range(DRAWS)], np.float64)
 
 
-def _first(single: Sequence[Sample], costs: fit.Line) -> Array:
-    """Return times to the first token without what the prompt's tokens add, of requests a turn may make."""
+def _eased(single: Sequence[Sample], costs: Array) -> tuple[float, Law, int]:
+    """Return which share of *costs* foretells best, the law of a first token without it, and its stalls.
+
+    All of it, but where noise grows with the prompt: what is left of a short request is then often nothing or
+    less, which no law gives.
+    """
     short = [each for each in single if each.kind != "uncached"]
     used = short if len(short) >= LEAST else single
     ttft = np.array([each.ttft_us for each in used], np.float64)
-    return np.asarray(ttft - _tokens(used) @ np.array(costs.slopes), np.float64)
+    found: list[tuple[float, float, Law, int]] = []
+    for share in SHARES if costs.any() else SHARES[:1]:
+        law, stalls = fit.law(ttft - _tokens(used) @ (share * costs))
+        found.append((_misfit(single, share * costs, law), share, law, stalls))
+    best = min(misfit for misfit, *_ in found)
+    return next(made for misfit, *made in found if misfit <= best * fit.TIE)  # type: ignore[return-value]
+
+
+def _misfit(single: Sequence[Sample], costs: Array, law: Law) -> float:
+    """Return how far foretold quantiles are from those measured, as a share, over all kinds."""
+    chances = np.array([law.quantile((each + 0.5) / GRID) for each in range(GRID)])
+    off: list[float] = []
+    for rows in _rows(single).values():
+        of = [single[row] for row in rows]
+        measured = np.array([each.ttft_us for each in of], np.float64)
+        foretold = (_tokens(of) @ costs)[:, None] + chances
+        off += [abs(fit.rank(foretold.ravel(), at) / fit.rank(measured, at) - 1) for at in QUANTILES]
+    return float(np.mean(off))
 
 
 def _pace(single: Sequence[Sample], notes: list[str]) -> tuple[float, float, float]:

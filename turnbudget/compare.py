@@ -21,14 +21,13 @@ MINUTE_US = 60 * clock.SECOND
 
 def side_by_side(runs: Iterable[tuple[str, Run]]) -> Table:
     """Return a table of *runs*, each under its name."""
-    table = Table(box=SIMPLE_HEAD, caption="ms p50 / p95 / p99; late: later than the budget, or never")
-    table.add_column("backend")
-    for name in ("turns", "first sound", "first answer", "late", "$/minute"):
+    table = Table(box=SIMPLE_HEAD, caption="p50 / p95 / p99 in ms; late: sounds after the budget, or never")
+    table.add_column("backend", no_wrap=True)
+    for name in ("first sound", "first answer", "late", "$/minute"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, run in runs:
         table.add_row(
             name.removeprefix("simulated:"),
-            str(run.summary.turns),
             _spread(run.summary.first_sound),
             _spread(run.summary.first_answer),
             late(run.rows, run.summary.budget_us),

@@ -122,8 +122,8 @@ class LlmTable(Table, frozen=True):
     """``[llm]``: who answers instead of the table, if ``backend`` is not ''.
 
     ``simulated:PRESET`` (``turnbudget presets``) or a file of ``turnbudget probe``, ``openai:URL`` for any
-    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. A second
-    backend and a mode: fast or accurate with the other to fall back upon, race, hedge.
+    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. Also a
+    second backend and a mode: fast or accurate with the other to fall back upon, race, hedge.
     """
 
     backend: str = ""

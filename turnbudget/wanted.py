@@ -23,6 +23,7 @@ A slot the rule does not find is not wanted, and not counted.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz
@@ -66,16 +67,13 @@ FIELDS: Final[Mapping[str, str]] = {
     "company address": "company_address",
     "money amount": "amount",
 }
-"""The corpus's names of what the caller tells; the agent's own knowledge (balance, hours) is not among them."""
+"""The corpus's names of what the caller tells; what the bank knows (balance, hours) is not among them."""
 
 _ACCOUNT: Final = re.compile(r"\b(savings|checking)\b")
 _NUMBER: Final = re.compile(r"\d(?: \d)*")
 _STREET: Final = re.compile(r"(\d(?: \d)*) (\w+ (?:street|avenue|road|drive|lane|boulevard))\b")
-_FILLERS: Final = frozenset(
-    (
-        "a an and at be code going gonna in is it it's my of okay please so that's the then to uh uhm um "
-        "yeah yes zip"
-    ).split()
+_FILLERS: Final = re.compile(
+    r"a|an|and|at|be|code|going|gonna|in|is|it|it's|my|of|okay|please|so|that's|the|then|to|uh|uhm|um|yeah|yes|zip"
 )
 _ZIP: Final = 5
 _ALIKE: Final = 85
@@ -164,7 +162,7 @@ def _replies(question: str, turns: Turns) -> list[str]:
     """Return what the caller says directly after the agent said *question*."""
     return [
         text
-        for (asker, asked), (role, text) in zip(turns, turns[1:], strict=False)
+        for (asker, asked), (role, text) in pairwise(turns)
         if asker == "agent" and role == "caller" and re.search(question, asked)
     ]
 
@@ -207,7 +205,7 @@ def _address(turns: Turns) -> str:
         return ""
     house, street = streets[-1].groups()
     after = " ".join(said)[streets[-1].end() :]
-    place = " ".join(word for word in _NUMBER.split(after)[0].split() if word not in _FILLERS)
+    place = _names(_NUMBER.split(after)[0])
     numbers = [number.replace(" ", "") for text in said for number in _NUMBER.findall(text)]
     whole = [number for number in numbers if len(number) == _ZIP]
     digits = "".join(_NUMBER.findall(after)).replace(" ", "")
@@ -218,7 +216,11 @@ def _address(turns: Turns) -> str:
 def _company(turns: Turns) -> str:
     replies = _replies(r"company name|name of the company", turns)
     named = _last(r"company (?:name )?is ([^|]+)", _caller(turns)) or (replies[-1] if replies else "")
-    return " ".join(word for word in named.split() if word not in _FILLERS)
+    return _names(named)
+
+
+def _names(text: str) -> str:
+    return " ".join(word for word in text.split() if not _FILLERS.fullmatch(word))
 
 
 _READ: Final[Mapping[str, Callable[[Turns], str]]] = {

@@ -300,9 +300,10 @@ class Call:
         ledger, heard = part.ledger, part.heard
         outcome = part.outcome or (unheard if ledger.first_sound_us is None else "cut")
         self._owing = outcome in {"superseded", "cut"}
-        utterance, asked = None, ""
+        utterance, asked, said = None, "", heard.text
         if isinstance(part, Turn):
             utterance, asked = part.utterance, part.said
+            said = " ".join(filter(None, (part.aside.text, heard.text)))
             settled = ledger.first_answer_us is not None or outcome == "failed"
             self._unanswered = "" if settled else asked
             if settled and asked:
@@ -310,4 +311,4 @@ class Call:
         if heard.text:
             self.history.append(Said("agent", heard.text, cut=not heard.complete))
         account = ledger.account(outcome, clock.stalls(ledger.zero_us, clock.now()))
-        self._told(Entry(part.kind, part.number, account, utterance, asked, heard.text))
+        self._told(Entry(part.kind, part.number, account, utterance, asked, said))

@@ -9,12 +9,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from voice.budget import Budget
+    from voice.crew import Crew
     from voice.ledger import Lane
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off."""
+    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off.
+
+    Bridges and apologies are sounds, not answers: they are in the rows, and in no history.
+    """
 
     who: str
     text: str
@@ -40,7 +44,14 @@ class Question:
     said: str
     history: tuple[Said, ...]
     budget: Budget
+    """By when it must answer: behind a bridge, if it could not before."""
     notes: Notes
+    crew: Crew
+    """Where tasks of its own belong; they may outlive the answer, but not the call."""
+    sound_by: Budget
+    """By when it must answer to spare the caller the bridge."""
+    guess: bool = False
+    """Asked before the caller's words are final: nothing may change, and nothing with an effect may run."""
 
 
 async def nothing() -> AsyncGenerator[str, None]:

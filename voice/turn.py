@@ -74,6 +74,9 @@ class Turn:
     """By when the answer must, behind a bridge."""
     outcome: Outcome | None = None
     heard: Heard = field(default_factory=Heard)
+    """What was heard of the answer."""
+    aside: Heard = field(default_factory=Heard)
+    """What was heard of bridge and apology: sounds, no answers, so no part of the conversation."""
     rendering: Rendering = field(default_factory=Rendering)
     reply: Lane | None = None
     """The making of the reply, beside the path."""
@@ -171,7 +174,7 @@ async def bridge(turn: Turn, desk: Desk) -> None:
     turn.ledger.decide("bridge", f"no answer yet, {left} ms left, and the bridge needs {need} ms")
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
     sounding = tells(turn.ledger, desk.forecast, answer=False)
-    await desk.mouth.play(at_once(desk.phrases.bridge), turn.heard, sounding)
+    await desk.mouth.play(at_once(desk.phrases.bridge), turn.aside, sounding)
     turn.ledger.otherwise("choose", LOOP)
 
 
@@ -221,9 +224,12 @@ async def render_rest(desk: Desk, rendering: Rendering, pieces: list[str]) -> No
 async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
     """Have the reply chosen before what must still come would be too late."""
     began = clock.now()
-    budget = turn.patience.keep(desk.forecast.of("synthesize").p95_us + desk.forecast.of("deliver").p95_us)
+    synthesis = desk.forecast.of("synthesize").p95_us
+    budget = turn.patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
+    sound_by = Budget(last_moment(turn.budget, desk, desk.phrases.bridge)).keep(synthesis)
+    question = Question(turn.said, history, budget, turn.ledger, desk.crew, sound_by)
     with turn.ledger.stage("choose", Owner(desk.responder.name, "agent")):
-        reply = await desk.responder.answer(Question(turn.said, history, budget, turn.ledger))
+        reply = await desk.responder.answer(question)
     desk.forecast.note("choose", clock.now() - began)
     if reply is None:
         raise ComponentError("has no reply", where=desk.responder.name)
@@ -271,4 +277,4 @@ async def apologise(turn: Turn, desk: Desk, failure: str) -> None:
     turn.ledger.otherwise("deliver", Owner("apology", "budget"))
     turn.outcome = "failed"
     sounding = tells(turn.ledger, desk.forecast, answer=False)
-    await desk.mouth.play(at_once(desk.phrases.apology), turn.heard, sounding)
+    await desk.mouth.play(at_once(desk.phrases.apology), turn.aside, sounding)

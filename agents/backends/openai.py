@@ -115,9 +115,17 @@ class OpenAIBackend:
     async def verify(self, budget: Budget) -> None:
         """Raise ConfigError unless the server lists the model; BackendError if it does not answer.
 
-        A server that lists no models is believed.
+        A server that lists no models is believed. If no model was named, the server's only one is taken.
         """
         names = await self.models(budget)
+        if not self.model:
+            if len(names) != 1:
+                raise ConfigError(
+                    "which model is not said",
+                    where=self.name,
+                    remedy=f"name one of {', '.join(names[:8]) or 'them'}",
+                )
+            self.model = names[0]
         if names and self.model not in names:
             raise ConfigError(
                 f"the server has no model {self.model!r}",

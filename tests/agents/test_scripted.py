@@ -8,6 +8,7 @@ from agents.scripted import Rule, ScriptedResponder
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
+from voice.crew import Crew
 from voice.errors import ConfigError
 from voice.ledger import Ledger
 from voice.responder import Question
@@ -23,7 +24,8 @@ TABLE = ScriptedResponder(
 
 
 async def ask(said, table=TABLE):
-    return await table.answer(Question(said, (), Budget.of(SECOND), Ledger(0)))
+    within = Budget.of(SECOND)
+    return await table.answer(Question(said, (), within, Ledger(0), Crew(), within))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from voice import audio, clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted
 from voice.budget import Budget
+from voice.crew import Crew
 from voice.errors import ConfigError, MissingEngine, TtsError
 from voice.ledger import Ledger
 from voice.lines.recording import RecordedLine
@@ -27,6 +28,10 @@ from voice.tts.scripted import ScriptedSynthesizer
 
 def config(**tables):
     return msgspec.structs.replace(QUICK, **tables)
+
+
+def asked(said):
+    return Question(said, (), Budget(0), Ledger(0), Crew(), Budget(0))
 
 
 def without(monkeypatch, *packages):
@@ -196,6 +201,6 @@ async def test_the_scripted_voice_costs_what_the_config_says():
 async def test_the_responder_says_what_the_table_says():
     made = scripted(ResponderTable((RuleTable("balance", "A.", 30),), OtherwiseTable("B.")))
     began = clock.now()
-    assert (await made.answer(Question("My BALANCE", (), Budget(0), Ledger(0)))).text == "A."
+    assert (await made.answer(asked("My BALANCE"))).text == "A."
     assert clock.now() - began == 30_000
-    assert (await made.answer(Question("hm", (), Budget(0), Ledger(0)))).text == "B."
+    assert (await made.answer(asked("hm"))).text == "B."

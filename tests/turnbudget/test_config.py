@@ -46,7 +46,7 @@ def test_any_settings_that_are_printed_load_back(tmp_path, config):
 def test_what_is_printed_says_what_each_table_is_for():
     text = dump(Config())
     assert "[asr]\n# who transcribes; text_ms bounds the wait for a final text after the endpoint.\n" in text
-    assert max(map(len, text.splitlines())) < 110
+    assert max(len(line) for line in text.splitlines() if line.startswith("#")) < 110
 
 
 FAULTS = {

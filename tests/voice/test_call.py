@@ -97,7 +97,7 @@ async def test_a_bridge_that_was_heard_does_not_make_a_cut_answer_whole():
     )
     said = played.turns[0].said
     assert said.startswith(f"{BRIDGE} One two")
-    assert played.history[1] == ("agent", said, True)
+    assert played.history[1] == ("agent", said.removeprefix(f"{BRIDGE} "), True), "a bridge is no answer"
 
 
 async def test_the_rest_of_a_reply_that_was_cut_is_never_sent():
