@@ -17,12 +17,12 @@ from voice import audio, clock
 from voice.asr.text import is_words
 from voice.asr.transcriber import Word
 from voice.errors import UsageError
-from voice.recording import misdeclared_rate, read
+from voice.sound.recording import misdeclared_rate, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voice.recording import Recording
+    from voice.sound.recording import Recording
 
 Ms = Annotated[int, msgspec.Meta(ge=-clock.SECOND, le=24 * 3600 * clock.MS)]
 BEYOND_US: Final = clock.SECOND

@@ -22,7 +22,7 @@ from voice import audio, clock
 from voice.asr.transcriber import Word
 from voice.errors import ConfigError
 from voice.lines.recording import Clip
-from voice.recording import read
+from voice.sound.recording import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

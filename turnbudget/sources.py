@@ -17,7 +17,7 @@ from turnbudget import harper
 from turnbudget.tracks import Reading, pair, stereo
 from turnbudget.vcon import open_vcon
 from voice.errors import AudioError, UsageError
-from voice.recording import read
+from voice.sound.recording import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

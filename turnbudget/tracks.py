@@ -14,14 +14,14 @@ from voice.endpoint import Ended, Endpoint, Endpointing
 from voice.errors import AudioError, UsageError
 from voice.level import Level
 from voice.listen import HIGH
-from voice.recording import misdeclared_rate, read, read_channels
+from voice.sound.recording import misdeclared_rate, read, read_channels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from voice.audio import Int16
-    from voice.recording import Recording
+    from voice.sound.recording import Recording
     from voice.vad import Vad
 
 APART_US = clock.SECOND

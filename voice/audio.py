@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Int16: TypeAlias = npt.NDArray[np.int16]
+Float32: TypeAlias = npt.NDArray[np.float32]
+"""Samples as floats, full scale at ±1."""
 
 RATE: Final = 16_000
 """Samples a second of the internal form."""

@@ -28,7 +28,7 @@ from voice import audio, clock
 from voice.endpoint import Endpointing
 from voice.errors import MissingEngine
 from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
-from voice.recording import read, read_channels
+from voice.sound.recording import read, read_channels
 from voice.tts.choose import choose
 from voice.vad import Energy, Silero
 

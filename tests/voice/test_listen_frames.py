@@ -12,7 +12,7 @@ from voice import audio, clock
 from voice.errors import MissingEngine
 from voice.events import SpeechStarted
 from voice.line import Frame
-from voice.recording import read
+from voice.sound.recording import read
 from voice.vad import Energy, Silero
 
 SENTENCE = (("move my visit", 0.4, 1.2), ("to Friday", 1.5, 2.0))

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio, wav
+from voice import audio
 from voice.errors import AudioError
-from voice.offset import constant_level
-from voice.resampler import Resampler, check_rate
-from voice.sndfile import CONVERT, KNOWN, Decoder
+from voice.sound import wav
+from voice.sound.offset import constant_level
+from voice.sound.resampler import Resampler, check_rate
+from voice.sound.sndfile import CONVERT, KNOWN, Decoder
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from voice.audio import Int16
-    from voice.encoding import Float32
+    from voice.audio import Float32, Int16
 
 CALLER: Final = 0
 """The channel a caller is on, unless told otherwise: the left."""

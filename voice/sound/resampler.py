@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 import soxr
 
 from voice.audio import join, silence
-from voice.encoding import from_float, to_float
 from voice.errors import AudioError
+from voice.sound.encoding import from_float, to_float
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.encoding import Float32
+    from voice.audio import Float32, Int16
 
 SLOWEST: Final = 4_000
 """Hz; below it there is no speech left, and a header that says so lies."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voice.encoding import to_float
 from voice.errors import AudioError
-from voice.resampler import Resampler, resample
+from voice.sound.encoding import to_float
+from voice.sound.resampler import Resampler, resample
 
 RATES = [
     (8_000, 16_000),

@@ -18,8 +18,9 @@ from voice.errors import AudioError, ComponentError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from voice.audio import Int16
-    from voice.encoding import Float32, UInt8
+    import numpy.typing as npt
+
+    from voice.audio import Float32, Int16
 
 PIECE: Final = 65_536
 """Frames decoded at a time."""
@@ -87,7 +88,7 @@ class Decoder:
         return AudioError(f"cannot be read ({_fault(error)})", where=self._where, remedy=CONVERT)
 
 
-def g711_tables(law: str) -> tuple[Int16, UInt8]:
+def g711_tables(law: str) -> tuple[Int16, npt.NDArray[np.uint8]]:
     """Return the sample of each of 256 codes, and the code of each of 65,536 samples (by unsigned index).
 
     Raises ComponentError if silence does not come out as silence.

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from riff import tone, wav_bytes
 
 from voice import audio
-from voice.encoding import called
 from voice.errors import AudioError
-from voice.stream import Downstream, Stream
+from voice.sound.encoding import called
+from voice.sound.stream import Downstream, Stream
 
 
 def through(stream, pieces):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from voice.errors import AudioError
-from voice.resampler import check_rate
+from voice.sound.resampler import check_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from riff import tone, wav_bytes
 
 from voice import audio, clock
-from voice.encoding import called
 from voice.errors import AudioError
-from voice.recording import misdeclared_rate, read, read_channels
+from voice.sound.encoding import called
+from voice.sound.recording import misdeclared_rate, read, read_channels
 
 
 def quiet(seconds, rate=16_000):

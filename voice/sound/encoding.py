@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from voice.errors import AudioError
-from voice.sndfile import g711_tables
+from voice.sound.sndfile import g711_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from voice.audio import Int16
-
-Float32: TypeAlias = npt.NDArray[np.float32]
-"""Samples as floats, full scale at ±1."""
-UInt8: TypeAlias = npt.NDArray[np.uint8]
+    from voice.audio import Float32, Int16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ def self_test() -> None:
 
 
 @cache
-def _tables(law: str) -> tuple[Int16, UInt8]:
+def _tables(law: str) -> tuple[Int16, npt.NDArray[np.uint8]]:
     return g711_tables(law)
 
 
