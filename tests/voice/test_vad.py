@@ -114,3 +114,9 @@ async def test_silero_hears_a_sentence_from_its_first_word_to_its_last(silero):
     inside = (place > 1.05) & (place < 1 + long - 0.25)
     assert found[inside].mean() >= 0.9
     assert not found[(place < 0.9) | (place > 1.3 + long)].any()
+
+
+def test_silero_takes_one_thread_however_many_cores_there_are(silero):
+    """MET-17: a call's detector must not keep every core spinning."""
+    options = silero._session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
