@@ -7,7 +7,6 @@ that carries what *would* change if it were chosen: its own new state, slots, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,19 +14,23 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from voice.responder import nothing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
     from voice.budget import Budget
     from voice.responder import Said
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
+PERSON: Final = "person"
+"""What is expected after an action has failed: whether to connect the caller to a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """Something with an effect that an agent proposes: run once, after its opinion was chosen.
 
-    ``otherwise`` is said instead of the opening if it fails.
+    ``otherwise`` is said instead of the opening if it fails; if that is a question, it is taken for the
+    offer of a person, and :data:`PERSON` is expected next.
     """
 
     name: str
@@ -46,11 +49,11 @@ class Context:
     """
 
     history: tuple[Said, ...] = ()
-    slots: Mapping[str, str] = EMPTY
-    states: Mapping[str, Any] = EMPTY
+    slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    states: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     asked_by: str = ""
     expects: str = ""
-    facts: Mapping[str, str] = EMPTY
+    facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Opinion:
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
     action: Action | None = None
     state: Any = None
-    slots: Mapping[str, str] = EMPTY
+    slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expects: str = ""
     ends_call: bool = False
     transfer: str = ""

@@ -1,7 +1,8 @@
 """One LLM alone as a call's responder: no council, no domain but its system prompt.
 
 While the caller speaks it has the backend made ready for the prompt that will come: connection and prefix
-cache are then up to date, and what that took is shown as saved if the answer found its prefix cached.
+cache are then up to date. What that took longer than the answer's own first token is shown as saved: the
+prefill and the handshake that the turn was spared.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from voice.budget import Budget
 from voice.responder import Reply
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from agents.backends.backend import Backend, Timing
-    from voice.responder import Question, Said
+    from voice.responder import Notes, Question, Said
 
 SYSTEM: Final = (
     "You answer the telephone for Harper Valley Bank. Answer in one or two short sentences, in plain words "
@@ -44,27 +46,45 @@ class LlmResponder:
         self._system = Message("system", system)
         self._max_tokens = max_tokens
         self._told = told
-        self._warmed_us = 0
+        self._warming: asyncio.Timeout | None = None
+        """The end of what is being made ready, while it is."""
+        self._warmed: tuple[int, int] | None = None
+        """When the backend was last made ready for the turn that comes: begin and end."""
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have connection and prompt cache brought up to what was heard until now."""
-        began = clock.now()
-        await self._backend.prewarm(self._prompt(history), Budget.of(PREWARM_US))
-        self._warmed_us = clock.now() - began
+        if self._warming:
+            return
+        budget, began = Budget.of(PREWARM_US), clock.now()
+        try:
+            async with clock.move_on_at(budget.ends_us) as self._warming:
+                await self._backend.prewarm(self._prompt(history), budget)
+                self._warmed = began, clock.now()
+        finally:
+            self._warming = None
 
     async def answer(self, question: Question) -> Reply:
         """Return the model's first sentence, the rest behind it."""
-        prompt = self._prompt(question.history, question.said)
-        warmed, self._warmed_us = self._warmed_us, 0
+        if self._warming:  # the same prefix twice at once takes a server longer than once
+            self._warming.reschedule(clock.now() / clock.SECOND)
+        warmed, self._warmed = self._warmed, None
 
         def tell(timing: Timing) -> None:
-            if warmed and timing.tokens_cached:
-                lane = question.notes.lane(f"{self.name} prewarm", timing.began_us - warmed)
-                lane.end("cached", timing.began_us, saved_us=warmed)
+            if warmed and not timing.attempt:
+                self._spared(warmed, timing, question.notes)
             self._told(timing)
 
+        prompt = self._prompt(question.history, question.said)
         opened = await speak(self._backend, prompt, question.budget, question.notes, tell)
         return Reply(opened.opening, self.name, "first sentence whole", opened.rest)
+
+    def _spared(self, warmed: tuple[int, int], timing: Timing, notes: Notes) -> None:
+        """Note what the turn was spared: nothing unless a warm connection or prompt cache was found."""
+        began, ended = warmed
+        found = timing.ttft_us is not None and (timing.reused or timing.tokens_cached)
+        saved = max(0, ended - began - (timing.ttft_us or 0)) if found else 0
+        lane = notes.lane(f"{self.name} prewarm", began)
+        lane.end("used" if saved else "spared nothing", ended, saved_us=saved)
 
     def _prompt(self, history: tuple[Said, ...], said: str = "") -> Prompt:
         messages = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.backends.backend import BackendError
+from agents.backends.backend import LOST, BackendError
 from voice import clock
 from voice.sentences import Sentences
 
@@ -45,12 +45,15 @@ async def speak(
 
     calls: list[ToolCall] = []
     sentences = _sentences(backend.stream(prompt, budget, tell), calls, lambda: waiting.end("came"))
+    outcome = "cancelled"
     try:
         opening = await anext(sentences, "")
-    except BaseException:
-        waiting.end("failed")
-        await sentences.aclose()
+        outcome = "no word came"
+    except Exception:
+        outcome = "failed"
         raise
+    finally:
+        waiting.end(outcome)
     if not opening and not calls:
         raise BackendError("answered without a word", where=backend.name)
     return Opened(opening, sentences, calls)
@@ -85,7 +88,8 @@ def account(timing: Timing, notes: Notes) -> None:
             asked += span
     if timing.first_token_us is not None and timing.first_sentence_us is not None:
         notes.lane(f"{name} first sentence", timing.first_token_us).end("done", timing.first_sentence_us)
-    wasted = ended - timing.began_us if timing.ending != "done" and timing.first_token_us is None else 0
+    unused = timing.first_token_us is None or any(flag.startswith(LOST) for flag in timing.flags)
+    wasted = ended - timing.began_us if timing.ending != "done" and unused else 0
     notes.lane(name, timing.began_us).end(timing.ending, ended, wasted_us=wasted)
     for flag in (*timing.flags, *filter(None, (timing.error,))):
         notes.decide(name, flag)

@@ -1,1 +1,1 @@
-"""The council: seats agents and chooses one reply. Nothing is in it yet; a turn asks one responder."""
+"""The council: seats agents, hears them all at once until its deadline, and chooses one reply."""

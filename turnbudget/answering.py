@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from agents.scripted import Rule, ScriptedResponder
 from agents.solo import LlmResponder
-from turnbudget.backends import open_llm, verify
+from turnbudget import plugins
+from turnbudget.backends import members, open_llm, verify
 from turnbudget.records import Engine
 from voice import clock
+from voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,10 +42,12 @@ class Answering:
             await verify(self._backend)
 
     def usd(self) -> float | None:
-        """Return what the attempts cost by the backend's own price; ``None`` if it names none."""
-        price = getattr(self._backend, "price", None)
-        costs = [price(timing) for timing in self.timings] if price else []
-        return sum(costs) if costs and all(cost is not None for cost in costs) else None
+        """Return what the attempts cost, each by the price of its backend; ``None`` if one names none."""
+        backends = members(self._backend) if self._backend else ()
+        prices = {backend.name: getattr(backend, "price", _unknown) for backend in backends}
+        costs = [prices.get(timing.backend, _unknown)(timing) for timing in self.timings]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -51,9 +55,16 @@ class Answering:
             await self._backend.aclose()
 
 
+def _unknown(_: Timing) -> float | None:
+    """Know no price."""
+    return None
+
+
 def open_answering(config: Config) -> Answering:
     """Return who answers by *config*; raises ConfigError before a call begins."""
     llm = config.llm
+    if config.council.open:
+        return _council(config)
     if not llm.backend:
         engine = Engine(
             job="responder", name="scripted", why="a table of patterns and replies, from the config"
@@ -69,6 +80,17 @@ def open_answering(config: Config) -> Answering:
         return LlmResponder(backend, system=llm.system, max_tokens=llm.max_tokens, told=timings.append)
 
     return Answering(engine, make, backend, timings)
+
+
+def _council(config: Config) -> Answering:
+    """Return the council that the configuration names, the LLM among its seats if it names one as well."""
+    spec, where = config.council.open, "council.open"
+    opened = plugins.load(spec, where=where)
+    backend = open_llm(config.llm, config.responder) if config.llm.backend else None
+    make = opened(backend=backend) if backend else opened()
+    if not callable(make):
+        raise ConfigError(f"{spec} returns nothing that makes councils", where=where, remedy="see demos/bank")
+    return Answering(Engine(job="responder", name="council", why=f"council.open = {spec!r}"), make, backend)
 
 
 def scripted(table: ResponderTable) -> ScriptedResponder:

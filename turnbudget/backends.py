@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from agents.backends import modes
 from agents.backends.anthropic import AnthropicBackend
+from agents.backends.backend import BackendError
+from agents.backends.modes import Mode, Plan
 from agents.backends.openai import OpenAIBackend
 from agents.backends.responses_ws import ResponsesBackend
 from agents.simulated import make as simulated
@@ -21,42 +23,51 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("simulated:PRESET", "FILE.toml", "openai:URL", "anthropic:MODEL", "responses:MODEL")
 VERIFY_US: Final = 5 * clock.SECOND
+UNUSABLE: Final = frozenset((401, 403, 404))
+"""What a server says to a key or a URL that is wrong: a setting's fault, not its own."""
 
 
-def open_backend(spec: str, *, model: str = "", words: Words | None = None, seed: int = 0) -> Backend:
+def open_backend(
+    spec: str, *, model: str = "", words: Words | None = None, seed: int = 0, name: str = ""
+) -> Backend:
     """Return the backend *spec* names; raises ConfigError, one line, before anything is asked of it.
 
-    A simulated one says *words*; a remote one speaks for itself, its key from the environment.
+    A simulated one says *words*; a remote one speaks for itself, its key from the environment. It is called
+    *name* in lanes and errors, by default after its kind or preset.
     """
     kind, _, rest = spec.partition(":")
     match kind:
-        case "simulated":
-            return simulated.make(rest, seed=seed, text=words)
         case "openai":
-            return OpenAIBackend(rest, model)
+            return OpenAIBackend(rest, model, name=name or kind)
         case "anthropic":
-            return AnthropicBackend(rest or model)
+            return AnthropicBackend(_model(rest or model, kind), name=name or kind)
         case "responses":
-            return ResponsesBackend(rest or model)
-        case _ if spec.endswith(".toml"):
-            return simulated.make(spec, seed=seed, text=words)
-        case _:
-            raise ConfigError(f"{spec!r} names no backend", where="llm", remedy=f"use {', '.join(KINDS)}")
+            return ResponsesBackend(_model(rest or model, kind), name=name or kind)
+    if kind != "simulated" and not spec.endswith(".toml"):
+        raise ConfigError(f"{spec!r} names no backend", where="llm", remedy=f"use {', '.join(KINDS)}")
+    made = simulated.make(spec, seed=seed, text=words)
+    made.name = name or made.name
+    return made
+
+
+def _model(name: str, kind: str) -> str:
+    if not name:
+        raise ConfigError("which model is not said", where=kind, remedy=f"write it as {kind}:MODEL")
+    return name
 
 
 def open_llm(table: LlmTable, scripted: ResponderTable) -> Backend:
     """Return the backend of *table*, both of them under its mode if it names a second.
 
+    Also one alone is watched: it is left when it falls silent, and asked again when it fails in passing.
     What a simulated one says is what the *scripted* table would: its quality is nobody's claim.
     """
     words = Table({rule.when: rule.say for rule in scripted.rules}, scripted.otherwise.say)
     first = open_backend(table.backend, model=table.model, words=words)
-    second = (
-        open_backend(table.second, model=table.second_model, words=words, seed=1) if table.second else None
-    )
+    second = _second(table, words, first.name) if table.second else None
     match table.mode:
         case "fast":
-            return modes.fast(first, second) if second else first
+            return modes.fast(first, second) if second else Mode(first.name, (first,), Plan())
         case "hedge":
             return modes.hedge(first, second)
     if second is None:
@@ -66,8 +77,32 @@ def open_llm(table: LlmTable, scripted: ResponderTable) -> Backend:
     return modes.race(first, second, checkpoint_us=table.checkpoint_ms * clock.MS)
 
 
+def _second(table: LlmTable, words: Words, first: str) -> Backend:
+    """Return the second backend, which is never called as the *first*: a forecast goes by the name."""
+    second = open_backend(table.second, model=table.second_model, words=words, seed=1)
+    if second.name != first:
+        return second
+    return open_backend(table.second, model=table.second_model, words=words, seed=1, name=f"{first} 2")
+
+
+def members(backend: Backend) -> tuple[Backend, ...]:
+    """Return the backends that *backend* chooses from, each once; itself if it is no mode."""
+    return tuple(dict.fromkeys(getattr(backend, "backends", (backend,))))
+
+
 async def verify(backend: Backend) -> None:
-    """Raise ConfigError if *backend*, or one of those it chooses from, does not have its model."""
-    for one in getattr(backend, "backends", (backend,)):
+    """Raise ConfigError if one of the members of *backend* does not have its model, or wants another key.
+
+    Raises BackendError if none of them answers; while one does, a call can be taken.
+    """
+    several, unreachable = members(backend), []
+    for one in several:
         if isinstance(one, OpenAIBackend):
-            await one.verify(Budget.of(VERIFY_US))
+            try:
+                await one.verify(Budget.of(VERIFY_US))
+            except BackendError as error:
+                if error.status in UNUSABLE:
+                    raise ConfigError(error.what, where=error.where, remedy=error.remedy) from None
+                unreachable.append(error)
+    if len(unreachable) == len(several):
+        raise unreachable[0]

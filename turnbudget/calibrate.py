@@ -1,19 +1,22 @@
 """Requests into a preset: what an endpoint seems to cost, by its answers, and how well that foretells others.
 
 The preset speaks the simulator's language: its tokens are the simulator's count, so that what is simulated
-takes as long as what was measured. It is judged by time, not by lot: neighbours in time are alike.
+takes as long as what was measured. It is made for turns first, where a cached prefix grows by a few
+words: what else was measured counts less, and how far off it is is told. It is judged by time, not by lot:
+neighbours in time are alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from agents.simulated.remote import Remote
 from turnbudget import fit
+from turnbudget.samples import alone, by_kind, cache_block, placed, tokens
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,11 +24,8 @@ if TYPE_CHECKING:
 
     from agents.simulated.law import Law
     from turnbudget.fit import Array
+    from turnbudget.samples import Kind, Sample
 
-Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
-"""``cold``: a fresh connection. ``warm``: a short prompt. ``uncached``: a long one, never seen. ``cached``: a
-long prefix, seen before, and a new question. ``load``: the same, several at once."""
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 HELD: Final = 0.3
 LEAST: Final = 20
 """Answers below which nothing is fitted."""
@@ -36,60 +36,16 @@ LEVELS: Final = 3
 """Loads that a law of load takes: a line through two points always fits."""
 BENT: Final = 0.25
 """How far a load's median may lie from the line."""
-PACED: Final = 8
-"""Tokens an answer must have for its pace to be read off it."""
 MOST: Final = 0.8
 """A server's own figures are used if so many of its answers tell them."""
 SHARES: Final = (1, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
-GRID: Final = 40
-QUANTILES: Final = (10, 25, 50, 75, 90, 95)
-SLOWER: Final = 1.5
-ALONE: Final = 2
-"""Fewer streams than this are no load."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One request; µs. Tokens are the server's own count where it tells, else the simulator's."""
-
-    kind: Kind
-    began_us: int
-    streams: int = 1
-    """How many of ours ran together."""
-    reused: bool = True
-    connect_us: int = 0
-    headers_us: int | None = None
-    """From the connection to the headers."""
-    ttft_us: int | None = None
-    """From the connection to the first answer token; ``None`` if none came."""
-    prefill_us: int | None = None
-    decode_us: int | None = None
-    queue_us: int | None = None
-    spread_us: int = 0
-    """From the first chunk to the last."""
-    chunks: int = 1
-    tokens_in: int = 0
-    tokens_cached: int = 0
-    tokens_out: int = 0
-    counted_in: int = 0
-    """The simulator's count of the prompt, and of the answer."""
-    counted_out: int = 0
-    error: str = ""
-
-    @property
-    def total_us(self) -> int:
-        """What a caller waits for the first token."""
-        return self.connect_us + (self.ttft_us or 0)
-
-    @property
-    def pace_us(self) -> float | None:
-        """What a token takes, by the server's own account if there is one; ``None`` if too few came."""
-        if self.tokens_out < PACED:
-            return None
-        if self.decode_us is not None:
-            return self.decode_us / (self.tokens_out - 1)
-        behind = self.tokens_out - self.tokens_out / self.chunks
-        return self.spread_us / behind if behind >= 1 else None
+WORSE: Final = 1.1
+"""A share that foretells this much worse than the best is passed over for a smaller one."""
+GRID: Final = 100
+QUANTILES: Final = (10, 25, 50, 75, 90, 95, 99)
+RELEVANT: Final[dict[Kind, float]] = {"cached": 1.0}
+"""How much a kind counts: a turn is a long prefix, cached, and a few new words."""
+ELSE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +59,10 @@ class Judged:
     p95: tuple[float, float]
 
 
-def alone(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the requests that had an answer and ran alone."""
-    return [each for each in samples if each.streams < ALONE and each.ttft_us is not None]
-
-
 def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tuple[str, ...]]:
     """Return the preset that fits *samples*, and what could not be told; raises ConfigError if too few."""
-    single = alone(samples)
+    block = cache_block(samples)
+    single = placed(alone(samples), block)
     if len(single) < LEAST:
         raise ConfigError(
             f"only {len(single)} answers, which fit nothing", where=name, remedy=f"probe with --n {2 * LEAST}"
@@ -120,14 +72,15 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
     share, first, stalls = _eased(single, costs)
     if share < 1:
         notes.append(
-            f"noise grows with the prompt, which the preset's does not: {1 - share:.1%} of what tokens cost is "
-            "taken as a cost of every request"
+            f"noise grows with the prompt, which the preset's does not: {1 - share:.0%} of what tokens cost "
+            "is taken as a cost of every request"
         )
     if stalls:
         notes.append(f"{stalls} stalls seen; their tail is a guess until there are many")
     pace, sigma, burst = _pace(single, notes)
     load = _load(samples, notes)
-    scale_in, scale_out = scales(single)
+    # Of the server's tokens, how many the simulator's is: an answer lasts as long in either.
+    scale = sum(each.tokens_out for each in single) / max(1, sum(each.counted_out for each in single)) or 1.0
     failed = sum(bool(each.error) for each in samples)
     remote = Remote(
         name=name,
@@ -141,12 +94,13 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
         stall=round(first.stall, 5),
         stall_us=_whole(first.stall_us),
         alpha=round(min(100.0, max(0.2, first.alpha)), 3),
-        uncached_us=round(share * costs[0] * scale_in, 2),
-        cached_us=round(share * costs[1] * scale_in, 2),
-        tpot_median_us=round(pace * scale_out, 1),
+        uncached_us=round(float(share * costs[0]), 2),
+        cache_block=block,
+        cached_us=round(float(share * costs[1]), 2),
+        tpot_median_us=round(pace * scale, 1),
         tpot_sigma=round(sigma, 4),
-        load_us=round(load * scale_out, 1),
-        burst=max(1, round(burst / scale_out)),
+        load_us=round(load * scale, 1),
+        burst=max(1, round(burst / scale)),
         error=round(failed / len(samples), 5),
     )
     return remote, tuple(notes)
@@ -160,22 +114,15 @@ def slopes(single: Sequence[Sample], notes: list[str]) -> Array:
     spans = [each.prefill_us if told else each.ttft_us for each in used]
     y = np.array(spans, np.float64)
     # Each kind counts by its own size: a long prompt's noise is larger, and it is not more true.
-    usual = {kind: float(np.median(y[rows])) for kind, rows in _rows(used).items()}
-    weights = np.array([1 / max(1.0, usual[each.kind]) for each in used])
-    made = fit.line(_tokens(used), y, weights)
+    usual = {kind: float(np.median(y[rows])) for kind, rows in by_kind(used).items()}
+    weights = np.array([RELEVANT.get(each.kind, ELSE) / max(1.0, usual[each.kind]) for each in used])
+    made = fit.line(tokens(used), y, weights)
     for what, slope, bounds in zip(("uncached", "cached"), made.slopes, made.intervals, strict=True):
         if not slope:
             notes.append(f"no cost of {what} tokens told apart from 0 (at most {bounds[1]:.1f} µs each)")
     if told:
         notes.append("cost of tokens by the server's own prefill time")
     return np.array(made.slopes)
-
-
-def scales(samples: Sequence[Sample]) -> tuple[float, float]:
-    """Return how many of the server's tokens the simulator's token is, in prompts and in answers."""
-    into = sum(each.tokens_in for each in samples) / max(1, sum(each.counted_in for each in samples))
-    out = sum(each.tokens_out for each in samples) / max(1, sum(each.counted_out for each in samples))
-    return into or 1.0, out or 1.0
 
 
 def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
@@ -188,23 +135,23 @@ def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
     remote, _ = preset(known, "held out", "")
     rng = Random(0)  # noqa: S311 - a simulation, no secret
     found: list[Judged] = []
-    for kind, rows in _rows(held).items():
+    for kind, rows in by_kind(held).items():
         if len(rows) < FEW:
             continue
         of = [held[row] for row in rows]
-        drawn = predicted(remote, of, scales(known)[0], rng)
+        drawn = predicted(remote, of, rng)
         measured = np.array([each.total_us for each in of], np.float64)
         p50, p95 = ((fit.rank(drawn, at), fit.rank(measured, at)) for at in (50, 95))
         found.append(Judged(kind, len(of), p50, p95))
     return tuple(found)
 
 
-def predicted(remote: Remote, samples: Sequence[Sample], scale: float, rng: Random) -> Array:
+def predicted(remote: Remote, samples: Sequence[Sample], rng: Random) -> Array:
     """Return times to the first token that *remote* may give for requests such as *samples*."""
-    costs = np.array([remote.uncached_us, remote.cached_us]) / scale
-    fixed = _tokens(samples) @ costs + np.array(
-        [0 if each.reused else remote.handshake_us for each in samples]
+    fixed = tokens(placed(samples, int(remote.cache_block))) @ np.array(
+        [remote.uncached_us, remote.cached_us]
     )
+    fixed += np.array([0 if each.reused else remote.handshake_us for each in samples])
     return np.array([own + remote.law.draw(rng) for own in fixed for _ in range(DRAWS)], np.float64)
 
 
@@ -214,27 +161,31 @@ def _eased(single: Sequence[Sample], costs: Array) -> tuple[float, Law, int]:
     All of it, but where noise grows with the prompt: what is left of a short request is then often nothing or
     less, which no law gives.
     """
+    turns = [each for each in single if each.kind == "cached"]
     short = [each for each in single if each.kind != "uncached"]
-    used = short if len(short) >= LEAST else single
+    used = next((some for some in (turns, short) if len(some) >= LEAST), single)
     ttft = np.array([each.ttft_us for each in used], np.float64)
     found: list[tuple[float, float, Law, int]] = []
     for share in SHARES if costs.any() else SHARES[:1]:
-        law, stalls = fit.law(ttft - _tokens(used) @ (share * costs))
+        law, stalls = fit.law(ttft - tokens(used) @ (share * costs))
         found.append((_misfit(single, share * costs, law), share, law, stalls))
     best = min(misfit for misfit, *_ in found)
-    return next(made for misfit, *made in found if misfit <= best * fit.TIE)  # type: ignore[return-value]
+    return next(made for misfit, *made in found if misfit <= best * WORSE)  # type: ignore[return-value]
 
 
 def _misfit(single: Sequence[Sample], costs: Array, law: Law) -> float:
     """Return how far foretold quantiles are from those measured, as a share, over all kinds."""
     chances = np.array([law.quantile((each + 0.5) / GRID) for each in range(GRID)])
     off: list[float] = []
-    for rows in _rows(single).values():
+    weights: list[float] = []
+    for kind, rows in by_kind(single).items():
         of = [single[row] for row in rows]
         measured = np.array([each.ttft_us for each in of], np.float64)
-        foretold = (_tokens(of) @ costs)[:, None] + chances
-        off += [abs(fit.rank(foretold.ravel(), at) / fit.rank(measured, at) - 1) for at in QUANTILES]
-    return float(np.mean(off))
+        foretold = (tokens(of) @ costs)[:, None] + chances
+        ratios = [fit.rank(foretold.ravel(), at) / fit.rank(measured, at) for at in QUANTILES]
+        off.append(float(np.abs(np.array(ratios) - 1).mean()))
+        weights.append(RELEVANT.get(kind, ELSE))
+    return float(np.average(off, weights=weights))
 
 
 def _pace(single: Sequence[Sample], notes: list[str]) -> tuple[float, float, float]:
@@ -285,18 +236,6 @@ def _keepalive(single: Sequence[Sample], notes: list[str]) -> float:
         return Remote(name="", ttft_median_us=1).keepalive_us
     notes.append("the server closes a connection behind each answer, so every request pays for a new one")
     return 0.0
-
-
-def _tokens(samples: Sequence[Sample]) -> Array:
-    """Return uncached and cached tokens, a row a sample."""
-    rows = [(each.tokens_in - each.tokens_cached, each.tokens_cached) for each in samples]
-    return np.array(rows, np.float64).reshape(-1, 2)
-
-
-def _rows(samples: Sequence[Sample]) -> dict[Kind, list[int]]:
-    """Return the rows of each kind, in the order of kinds."""
-    rows = {kind: [row for row, each in enumerate(samples) if each.kind == kind] for kind in KINDS}
-    return {kind: found for kind, found in rows.items() if found}
 
 
 def _whole(us: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,7 +12,7 @@ import msgspec
 from rich.console import Console
 
 from turnbudget import llm, runs, script
-from turnbudget.compare import side_by_side
+from turnbudget.compare import answered_by, look_ahead, side_by_side
 from turnbudget.config import Config, Detector, Recogniser, Voice, dump, load
 from turnbudget.conversation import Pacing
 from turnbudget.demo import render_call
@@ -96,6 +95,12 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
     "Given more than once, each is replayed and all are compared.",
 )
 @click.option(
+    "--council",
+    metavar="MODULE:NAME",
+    help="A council answers: what the function named returns makes one for each call, as "
+    "demos.bank.bank:open_bank does.",
+)
+@click.option(
     "--caller-channel",
     type=click.IntRange(0),
     default=0,
@@ -139,13 +144,17 @@ def replay(**given: Any) -> None:
     replayed, and the exit code is 2.
     """
     plan = plan_of(given)
-    plans = [with_backend(plan, spec, number) for number, spec in enumerate(given["backends"])] or [plan]
-    made = []
+    plans = [answered_by(plan, spec, number) for number, spec in enumerate(given["backends"])] or [plan]
+    if len(plans) > 1:
+        clock.run(look_ahead(plans), given["clock_kind"])
+    made: list[Run] = []
     for one in plans:
         made.append(perform(one, given["clock_kind"], quiet=given["quiet"] or len(plans) > 1))
         click.echo(f"report: {one.folder / REPORT}")
-    if len(plans) > 1:
-        Console().print(side_by_side(zip(given["backends"], made, strict=True)))
+        if made[-1].summary.truncated:
+            break
+    if len(made) > 1:
+        Console().print(side_by_side(zip(given["backends"], made, strict=False)))
     for run in made:
         leave(run, given["fail_over"], given["fail_share"])
 
@@ -171,13 +180,6 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
     )
 
 
-def with_backend(plan: Plan, spec: str, number: int) -> Plan:
-    """Return *plan* with the LLM *spec* answering, in a folder of its own if it is not the first."""
-    llm = msgspec.structs.replace(plan.config.llm, backend=spec)
-    folder = plan.folder.with_name(f"{plan.folder.name}-{number + 1}") if number else plan.folder
-    return replace(plan, folder=folder, config=msgspec.structs.replace(plan.config, llm=llm))
-
-
 def with_engines(config: Config, given: Mapping[str, Any]) -> Config:
     """Return *config* with the engines named on the command line."""
     named = {
@@ -185,6 +187,8 @@ def with_engines(config: Config, given: Mapping[str, Any]) -> Config:
         for job in ("asr", "tts", "vad")
         if given[job]
     }
+    if given["council"]:
+        named["council"] = msgspec.structs.replace(config.council, open=given["council"])
     return msgspec.structs.replace(config, **named)
 
 

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from turnbudget.answering import open_answering
 from turnbudget.terminal import ms
 from voice import clock
+from voice.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from turnbudget.records import Row, Spread, Summary
+    from turnbudget.replay import Plan
     from turnbudget.runs import Run
 
 MINUTE_US = 60 * clock.SECOND
 
 
+def answered_by(plan: Plan, spec: str, number: int) -> Plan:
+    """Return *plan* with the LLM *spec* answering, in a folder of its own if it is not the first."""
+    llm = msgspec.structs.replace(plan.config.llm, backend=spec)
+    folder = plan.folder.with_name(f"{plan.folder.name}-{number + 1}") if number else plan.folder
+    return replace(plan, folder=folder, config=msgspec.structs.replace(plan.config, llm=llm))
+
+
+async def look_ahead(plans: Iterable[Plan]) -> None:
+    """Refuse what the last of *plans* would be refused for, before the first has run."""
+    for plan in plans:
+        if plan.folder.exists() and not plan.force:
+            raise RunError(
+                "the run folder exists", where=str(plan.folder), remedy="choose another --name, or --force"
+            )
+        answering = open_answering(plan.config)
+        try:
+            await answering.ready()
+        finally:
+            await answering.aclose()
+
+
 def side_by_side(runs: Iterable[tuple[str, Run]]) -> Table:
     """Return a table of *runs*, each under its name."""
     table = Table(box=SIMPLE_HEAD, caption="p50 / p95 / p99 in ms; late: sounds after the budget, or never")
-    table.add_column("backend", no_wrap=True)
+    table.add_column("backend", overflow="fold")
     for name in ("first sound", "first answer", "late", "$/minute"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, run in runs:

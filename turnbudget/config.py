@@ -136,6 +136,15 @@ class LlmTable(Table, frozen=True):
     system: str = SYSTEM
 
 
+class CouncilTable(Table, frozen=True):
+    """``[council]``: ``open`` names a function (``module:name``) that returns what makes each call's council.
+
+    The function is given ``backend=`` if ``[llm]`` names one.
+    """
+
+    open: str = ""
+
+
 class Config(Table, frozen=True):
     """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended."""
 
@@ -152,6 +161,7 @@ class Config(Table, frozen=True):
     phrases: PhraseTable = PhraseTable()
     responder: ResponderTable = ResponderTable()
     llm: LlmTable = LlmTable()
+    council: CouncilTable = CouncilTable()
 
     def __post_init__(self) -> None:
         if self.patience_ms <= self.budget_ms:

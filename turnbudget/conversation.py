@@ -17,6 +17,7 @@ from voice.lines.recording import Clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from turnbudget.wanted import Wanted
     from voice.asr.transcriber import Word
     from voice.audio import Int16
 
@@ -54,6 +55,8 @@ class Conversation:
     has_words: bool
     """Whether the segments come from a reference with word times, rather than from a detector."""
     notes: tuple[str, ...] = ()
+    wanted: Wanted | None = None
+    """What the caller wanted, where somebody wrote it down."""
 
     def turns(self) -> list[tuple[Segment, ...]]:
         """Return the caller's segments by turn: one ends where the agent begins to speak."""

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget import harper, wanted
@@ -19,6 +20,7 @@ from turnbudget.wanted import TASKS, Wanted
 from voice import clock
 from voice.asr.text import is_words, spoken
 from voice.budget import Budget
+from voice.crew import Crew
 from voice.errors import UsageError
 from voice.ledger import Ledger
 from voice.responder import Question, Said
@@ -33,6 +35,11 @@ TURN_US: Final = 5 * clock.SECOND
 """How long a written turn may take its council."""
 HELD_BACK: Final = 3
 """The last third of a file of dialogues, rounded up, is held back: agents were not built looking at it."""
+COUNTED: Final = (
+    *("questions", "clarifications", "handoffs", "actions", "not understood", "without a reply"),
+    "slots not said",
+)
+"""What a line of figures counts, the last being what the rule did not find, so that it is not scored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class Outcome:
     task: str = ""
     slots: dict[str, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    """How often it asked for a slot, asked which of two was meant, handed over, did something, had nothing."""
+    """How often it asked for a slot, asked which of two was meant, handed over, acted, or said nothing."""
     said: list[Said] = field(default_factory=list)
     """The conversation as it went, both sides."""
 
@@ -120,7 +127,7 @@ def _call(transcript: Path) -> Dialogue:
         ]
         task = _load(_text(metadata), str(metadata))["tasks"][0]
         turns = tuple(
-            (role, " ".join(text for _, text in lines)) for role, lines in groupby(segments, lambda pair: pair[0])
+            (role, " ".join(text for _, text in lines)) for role, lines in groupby(segments, itemgetter(0))
         )
     except (LookupError, TypeError):
         raise UsageError("is no HarperValley call", where=str(transcript), remedy="leave it out") from None
@@ -148,18 +155,34 @@ async def hold(dialogue: Dialogue, council: Council) -> Outcome:
     The task is the one whose seat, of those named after a task, was chosen last.
     """
     outcome = Outcome(dialogue)
-    for text in dialogue.caller:
-        ledger = Ledger(clock.now())
-        reply = await council.answer(Question(text, tuple(outcome.said), Budget.of(TURN_US), ledger))
-        outcome.said.append(Said("caller", text))
-        if reply is None:
-            outcome.counts["no reply"] += 1
-            continue
-        rest = [piece async for piece in reply.rest]
-        outcome.said.append(Said("agent", " ".join((reply.text, *rest))))
-        if reply.by in TASKS:
-            outcome.task = reply.by
+    async with Crew() as crew:
+        for text in dialogue.caller:
+            await _turn(text, council, outcome, crew)
+    outcome.slots.update(council.known.slots)
     return outcome
+
+
+async def _turn(text: str, council: Council, outcome: Outcome, crew: Crew) -> None:
+    budget = Budget.of(TURN_US)
+    ledger = Ledger(clock.now())
+    question = Question(text, tuple(outcome.said), budget, ledger, crew, sound_by=budget)
+    reply = await council.answer(question)
+    outcome.said.append(Said("caller", text))
+    if reply is None:
+        outcome.counts["without a reply"] += 1
+        return
+    rest = [piece async for piece in reply.rest]
+    outcome.said.append(Said("agent", " ".join((reply.text, *rest))))
+    last = council.last
+    kind, opinion = (last.kind, last.opinion) if last else ("nothing", None)
+    outcome.counts["clarifications"] += kind == "clarification"
+    outcome.counts["not understood"] += kind == "otherwise"
+    if opinion:
+        outcome.counts["questions"] += reply.by in TASKS and bool(opinion.expects)
+        outcome.counts["actions"] += opinion.action is not None
+        outcome.counts["handoffs"] += bool(opinion.transfer)
+    if opinion and reply.by in TASKS:
+        outcome.task = reply.by
 
 
 async def hold_all(dialogues: Iterable[Dialogue], make: Callable[[], Council]) -> list[Outcome]:
@@ -178,12 +201,13 @@ def _line(group: str, outcomes: Sequence[Outcome]) -> str:
     slots = _share(
         sum(len(one.slots_right) for one in outcomes), sum(len(one.dialogue.wanted.slots) for one in outcomes)
     )
-    counts = sum((one.counts for one in outcomes), Counter())
+    unsaid = sum(
+        len(wanted.SLOTS.get(one.dialogue.wanted.task, ())) - len(one.dialogue.wanted.slots)
+        for one in outcomes
+    )
+    counts = sum((one.counts for one in outcomes), Counter({"slots not said": unsaid}))
     counted = ", ".join(f"{counts[name]} {name}" for name in COUNTED)
     return f"{group}: task {task}, slots {slots}; {counted}"
-
-
-COUNTED: Final = ("questions", "clarifications", "handoffs", "actions", "no reply")
 
 
 def _share(part: int, whole: int) -> str:

@@ -24,8 +24,8 @@ BEYOND: Final = 3
 AGAIN: Final = 200
 """Resamples of a bootstrap."""
 STEPS: Final = 40
-FAR: Final = 3.5
-"""A time so many deviations (of its logarithm) above the median is a stall: one in 4,000 is so by chance."""
+CHANCE: Final = 0.05
+"""How many stalls are seen, on average, where there are none: a time beyond that is one."""
 SLACK: Final = 0.01
 """The least deviation, of a logarithm, that is believed: clocks and schedulers are no better."""
 TIE: Final = 1.02
@@ -139,12 +139,13 @@ def law(values: Sequence[float] | Array) -> tuple[Law, int]:
     """Return the law of *values* (µs), shift + lognormal with stalls apart, and how many stalls were seen."""
     array = np.maximum(np.asarray(values, np.float64), 1.0)
     stalled = np.zeros(len(array), bool)
+    far = _NORMAL.inv_cdf(1 - CHANCE / len(array))
     upto = 0.9
     shift, middle, sigma = 0.0, 0.0, 0.0
     for _ in range(4):
         shift, middle, sigma = _shape(np.sort(array[~stalled]), upto)
         above = np.log(np.maximum(array - shift, 1e-9)) - middle
-        stalled, upto = above > FAR * max(sigma, SLACK), 0.98
+        stalled, upto = above > far * max(sigma, SLACK), 0.98
     count = int(stalled.sum())
     median = float(np.exp(middle))
     if not count:

@@ -13,6 +13,7 @@ import msgspec
 
 from turnbudget.conversation import Conversation, Segment
 from turnbudget.names import legible
+from turnbudget.wanted import told
 from voice import audio, clock
 from voice.asr.text import is_words
 from voice.asr.transcriber import Word
@@ -22,6 +23,7 @@ from voice.sound.recording import misdeclared_rate, read
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from turnbudget.wanted import Wanted
     from voice.sound.recording import Recording
 
 Ms = Annotated[int, msgspec.Meta(ge=-clock.SECOND, le=24 * 3600 * clock.MS)]
@@ -82,7 +84,16 @@ def open_call(transcript: Path, rate: int | None = None) -> Conversation:
     except ValueError as error:
         raise _no_transcript(where, error) from None
     notes = (*sound.notes, *_odd_length(sound, theirs, where))
-    return Conversation(name, where, samples, caller, agent, has_words=True, notes=notes)
+    wanted = wanted_of(folder / "metadata" / transcript.name)
+    return Conversation(name, where, samples, caller, agent, has_words=True, notes=notes, wanted=wanted)
+
+
+def wanted_of(metadata: Path) -> Wanted | None:
+    """Return what the *metadata* of a call say was wanted; ``None`` if there are none that can be read."""
+    try:
+        return told(json.loads(metadata.read_bytes())["tasks"][0])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _lines(transcript: Path) -> list[Line]:

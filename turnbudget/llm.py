@@ -43,7 +43,9 @@ def presets(name: str | None, *, uncached: int, cached: int, batch: int) -> None
 
 @click.command(epilog="turnbudget simulate --preset gpu-low-batch --port 8100")
 @click.option("--preset", "name", default="gpu-small", show_default=True, help="A preset, or a TOML file.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8100, show_default=True)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8100, show_default=True, help="0 takes a free one."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @one_line
 def simulate(name: str, *, port: int, seed: int) -> None:
@@ -52,8 +54,11 @@ def simulate(name: str, *, port: int, seed: int) -> None:
     What it says is an echo: only its times are simulated, and its quality is nobody's claim.
     """
     backend = make_simulated(name, seed=seed)
-    click.echo(f"{backend.name} at http://127.0.0.1:{port}/v1; Ctrl-C ends it", err=True)
-    clock.run(serve(backend, port), "wall")
+
+    def told(url: str) -> None:
+        click.echo(f"{backend.name} at {url}; Ctrl-C ends it", err=True)
+
+    clock.run(serve(backend, port, told=told), "wall")
 
 
 @click.command(epilog="turnbudget probe http://127.0.0.1:8080/v1 --n 60 --out mine.toml")

@@ -16,9 +16,10 @@ from agents.backends.backend import BackendError, Message, Prompt
 from agents.backends.http import checked
 from agents.backends.openai import OpenAIBackend
 from agents.simulated.prefixes import Prefixes, size
-from turnbudget.calibrate import ALONE, KINDS, LEAST, Kind, Sample
+from turnbudget.calibrate import LEAST
 from turnbudget.probed import Probed, describe, probed, write
 from turnbudget.request import request
+from turnbudget.samples import ALONE, KINDS, Kind, Sample
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
@@ -33,7 +34,7 @@ __all__ = ("Probed", "describe", "measure", "probe", "write")
 
 N: Final = 120
 LOADS: Final = (1, 2, 4)
-SHARES: Final[dict[Kind, float]] = {"cold": 0.15, "warm": 0.25, "uncached": 0.25, "cached": 0.35}
+SHARES: Final[dict[Kind, float]] = {"cold": 0.15, "warm": 0.15, "uncached": 0.2, "cached": 0.5}
 LOADED: Final = 8
 """A load is measured with n / 8 requests, but no fewer than :data:`LEAST_LOADED`."""
 LEAST_LOADED: Final = 12
@@ -146,10 +147,10 @@ class _Prober:
     backend: Backend
     rng: Random
     samples: list[Sample] = field(default_factory=list)
-    known: Prefixes = field(default_factory=Prefixes)
+    known: Prefixes = field(default_factory=lambda: Prefixes(block=1))
     """What a server's cache may hold, for servers that do not tell."""
     long: int = LONG
-    prefix: str = ""
+    prefixes: tuple[str, ...] = ()
     lost: int = 0
 
     async def warm_up(self) -> None:
@@ -163,8 +164,9 @@ class _Prober:
         else:
             self.long = max(SHORTEST, SHORT + round(EXTRA_US / each_us))
         await self._long()
-        self.prefix = self._text(self.long)
-        await self._first("cached")
+        self.prefixes = (self._text(self.long), self._text(self.long // 2))
+        for _ in range(2 * len(self.prefixes)):
+            await self._first("cached")
 
     async def round(self, kind: Kind, streams: int) -> None:
         """Ask once, or *streams* times at once."""
@@ -192,10 +194,13 @@ class _Prober:
 
     async def _first(self, kind: Kind) -> int:
         """Return the time to the first token of one request that does not count; raises BackendError."""
-        sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
-        if error:
-            raise error
-        return sample.total_us
+        for left in reversed(range(LOSSES)):
+            sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
+            if error is None:
+                return sample.total_us
+            if not (left and error.again):
+                raise error
+        raise AssertionError
 
     async def _long(self) -> int:
         """Return what a long prompt takes to its first token; one that does not fit is made shorter."""
@@ -217,7 +222,7 @@ class _Prober:
             began_us=began_us,
             counted_in=counted,
             tokens_in=counted,
-            tokens_cached=cached,
+            counted_cached=cached,
         )
         text, sample, error = await request(self.backend, prompt, asked)
         if not error:
@@ -226,10 +231,10 @@ class _Prober:
 
     def _prompt(self, kind: Kind, *, whole: bool = False) -> Prompt:
         """Return a prompt of *kind*; a *whole* long one has the greatest length, else one of two."""
-        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(4, 40)))
+        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(1, 40)))
         user = Message("user", f"{say.capitalize()}. Tell me a long story about all of this.")
         if kind in {"cached", "load"}:
-            system = self.prefix
+            system = self.rng.choice(self.prefixes)
         elif kind == "uncached":
             system = self._text(self.long if whole or self.rng.random() < 0.5 else self.long // 2)  # noqa: PLR2004
         else:

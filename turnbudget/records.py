@@ -143,6 +143,16 @@ class WordErrors(Record, frozen=True, kw_only=True):
     inserted: int
 
 
+class TaskRecord(Record, frozen=True, kw_only=True):
+    """What a caller wanted by the recording's own metadata, and what the council made of it."""
+
+    wanted: str
+    found: str
+    slots: int
+    slots_right: int
+    got: dict[str, str]
+
+
 class CallRecord(Record, frozen=True, kw_only=True):
     """One call of a run."""
 
@@ -155,6 +165,8 @@ class CallRecord(Record, frozen=True, kw_only=True):
     ended: str
     notes: tuple[str, ...] = ()
     """What was odd about the recording, and how it was taken: nothing that kept it from being replayed."""
+    task: TaskRecord | None = None
+    """Only where the recording's metadata say what was wanted, and a council answered."""
 
 
 class Summary(Record, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents.backends.backend import Backend, Prompt, Timing
-    from turnbudget.calibrate import Sample
+    from turnbudget.samples import Sample
 
 PATIENCE_US: Final = 90 * SECOND
 MERGED_US: Final = MS // 2
@@ -36,8 +36,8 @@ async def request(backend: Backend, prompt: Prompt, asked: Sample) -> tuple[str,
                 heard.append(clock.now())
     except BackendError as error:
         return text, replace(asked, error=str(error)), error
-    counted = count(text)
-    return text, measured(replace(asked, counted_out=counted, tokens_out=counted), timings[-1], heard), None
+    counted = replace(asked, counted_out=count(text), tokens_out=count(text))
+    return text, measured(counted, timings[-1], heard), None
 
 
 def measured(asked: Sample, timing: Timing, heard: Sequence[int]) -> Sample:
@@ -57,15 +57,6 @@ def measured(asked: Sample, timing: Timing, heard: Sequence[int]) -> Sample:
         spread_us=heard[-1] - heard[0] if heard else 0,
         chunks=1 + sum(late - early > MERGED_US for early, late in pairwise(heard)),
         tokens_in=asked.tokens_in if timing.tokens_in is None else timing.tokens_in,
-        tokens_cached=_cached(asked, timing),
+        tokens_cached=timing.tokens_cached,
         tokens_out=asked.tokens_out if timing.tokens_out is None else max(0, timing.tokens_out - silent),
     )
-
-
-def _cached(asked: Sample, timing: Timing) -> int:
-    """Return how many tokens of the prompt were cached: as told, or as many of them as by our count."""
-    if timing.tokens_cached is not None:
-        return timing.tokens_cached
-    if timing.tokens_in is None:
-        return asked.tokens_cached
-    return round(timing.tokens_in * asked.tokens_cached / max(1, asked.counted_in))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import soundfile
 
 from turnbudget.names import legible
-from turnbudget.records import CallRecord
+from turnbudget.records import CallRecord, TaskRecord
 from turnbudget.rows import row, unheard
+from turnbudget.wanted import TASKS, same
 from voice import audio, clock
 from voice.asr.wer import word_errors
 from voice.call import Call
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 FLUSH_US: Final = 2 * clock.SECOND
 """How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""
+TAKEN: Final = "reply of "
+"""How a turn's decision begins that names who spoke."""
 SETTLED_US: Final = clock.SECOND
 """The tape's last second may still be written to."""
 
@@ -67,6 +70,7 @@ class Session:
         self._missed = ""
         line = RecordedLine(clips, self._reference, conversation.background())
         parts = studio.parts(line, self._reference, words=conversation.has_words)
+        self._responder = parts.responder
         self._call = Call(parts, studio.manners, self._entry)
         line.follow(self._call)
 
@@ -94,6 +98,23 @@ class Session:
             audio=self._audio,
             ended=self._call.ended or "broken off",
             notes=tuple(map(legible, self._conversation.notes)),
+            task=self._task(),
+        )
+
+    def _task(self) -> TaskRecord | None:
+        """Return what the council made of what the caller wanted, where the metadata say what that was."""
+        wanted, known = self._conversation.wanted, getattr(self._responder, "known", None)
+        if wanted is None or known is None:
+            return None
+        takers = (decision.took for row in self._rows for decision in row.decisions)
+        tasks = [took.removeprefix(TAKEN) for took in takers if took.startswith(TAKEN)]
+        got = {slot: known.slots.get(slot, "") for slot in wanted.slots}
+        return TaskRecord(
+            wanted=wanted.task,
+            found=next((task for task in reversed(tasks) if task in TASKS), ""),
+            slots=len(got),
+            slots_right=sum(same(slot, right, got[slot]) for slot, right in wanted.slots.items()),
+            got=got,
         )
 
     def word_errors(self) -> Iterator[WordErrors]:

@@ -21,7 +21,7 @@ from voice.clock import MS, SECOND
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from aiohttp import web
 
@@ -71,9 +71,15 @@ class _Request(msgspec.Struct):
         return Prompt(tuple(message.message() for message in self.messages), max_tokens=most)
 
 
-async def serve(backend: Backend, port: int, *, host: str = HOST) -> None:
-    """Serve *backend* until cancelled; raises ConfigError for a port that cannot be had."""
-    async with serving(backend, port, host=host):
+async def serve(
+    backend: Backend, port: int, *, host: str = HOST, told: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve *backend* until cancelled; *told* gets the URL once it can be asked.
+
+    Raises ConfigError for a port that cannot be had.
+    """
+    async with serving(backend, port, host=host) as url:
+        told(url)
         await asyncio.get_running_loop().create_future()
 
 

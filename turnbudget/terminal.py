@@ -250,6 +250,11 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
     if summary.wer is not None:
         wer = summary.wer
         yield False, f"  word errors  {wer.rate * 100:.1f} % of {wer.words:,} words"
+    tasks = [call.task for call in summary.calls if call.task]
+    if tasks:
+        right = sum(task.found == task.wanted for task in tasks)
+        slots, held = sum(task.slots for task in tasks), sum(task.slots_right for task in tasks)
+        yield False, f"  tasks  {right} of {len(tasks)} right, slots {held} of {slots}"
     if summary.usd is not None:
         yield False, f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
     for engine in summary.engines:

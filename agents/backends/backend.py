@@ -7,7 +7,7 @@ be many tokens or none. Every attempt, also one that fails or is cancelled, leav
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from voice import clock
 from voice.errors import ComponentError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 Ending: TypeAlias = Literal["done", "cancelled", "failed"]
+LOST: Final = "lost to attempt"
+"""So begins the flag of an attempt that was dropped because another one won: what it took was in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +189,8 @@ class Stopwatch:
             self._timing = replace(self._timing, first_byte_us=clock.now())
 
     def text(self, text: str) -> None:
-        """Note answer text."""
-        if not text:
-            return
-        if self._timing.first_token_us is None:
+        """Note answer text; white space alone is no token of an answer."""
+        if self._timing.first_token_us is None and text.strip():
             self._timing = replace(self._timing, first_token_us=clock.now())
         if self._sentences and self._sentences.feed(text):
             self._sentences = None

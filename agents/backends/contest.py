@@ -12,7 +12,7 @@ import contextlib
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import BackendError, Delta
+from agents.backends.backend import LOST, BackendError, Delta
 from agents.backends.running import Running
 from voice import clock
 from voice.clock import MS
@@ -74,7 +74,7 @@ class Contest:
             await self._news(min(self._instants()))
         for run in self._runs:
             if run is not best:
-                self._drop(run, f"lost to attempt {best.number}")
+                self._drop(run, f"{LOST} {best.number}")
         return best
 
     def _best(self) -> Running | None:

@@ -9,6 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from agents.backends.backend import BackendError
 from voice import clock
 from voice.sentences import Sentences
 
@@ -29,7 +30,7 @@ class Running:
         self.number = number
         self.began_us = clock.now()
         self.first_us: int | None = None
-        """When its first token came."""
+        """When its first token came; white space is none."""
         self.sentence_us: int | None = None
         """When its first sentence was whole."""
         self.latest_us = self.began_us
@@ -67,7 +68,9 @@ class Running:
             async with closing(backend.stream(prompt, budget, told)) as deltas:
                 async for delta in deltas:
                     self._take(delta)
-            if self.sentence_us is None and self.first_us is not None:
+            if self.first_us is None:
+                raise BackendError("answered without a word", where=backend.name, again=True)
+            if self.sentence_us is None:
                 self.sentence_us = clock.now()
         except Exception as error:  # noqa: BLE001 - whoever follows it raises it
             self.error = error
@@ -98,7 +101,7 @@ class Running:
     def _take(self, delta: Delta) -> None:
         self.deltas.append(delta)
         self.latest_us = clock.now()
-        if self.first_us is None:
+        if self.first_us is None and (delta.text.strip() or not delta.text):
             self.first_us = self.latest_us
         if self.sentence_us is None and (delta.call or self._sentences.feed(delta.text)):
             self.sentence_us = self.latest_us

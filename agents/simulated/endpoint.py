@@ -44,7 +44,8 @@ class Endpoint:
         self.words = words or Echo()
         self._rng = Random(seed)  # noqa: S311 - a simulation, no secret
         self._law = remote.law
-        self._prefixes = {tier: Prefixes(remote.cache_ttl_us) for tier in ("standard", "fast")}
+        block = int(remote.cache_block)
+        self._prefixes = {tier: Prefixes(remote.cache_ttl_us, block) for tier in ("standard", "fast")}
         self._idle: deque[int] = deque()
         """When each idle connection was last used."""
         self._recent: dict[str, deque[int]] = {"all": deque(), "fast": deque()}

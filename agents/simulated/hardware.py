@@ -58,6 +58,7 @@ _LIMITS: Final[dict[str, tuple[float, float]]] = {
     "error": (0, 1),
     "stall": (0, 1),
     "ttft_median_us": (1, 3.6e9),
+    "cache_block": (1, 1e6),
 }
 """Least and most that a field may be, by its name; any other is 0 or more."""
 

@@ -52,9 +52,10 @@ class _Known:
 class Prefixes:
     """What is cached, by least recent use."""
 
-    def __init__(self, ttl_us: float = 0.0) -> None:
+    def __init__(self, ttl_us: float = 0.0, block: int = BLOCK) -> None:
         """Keep a prefix for *ttl_us* after its last use; for ever if 0, until :meth:`fit` evicts it."""
         self._ttl_us = ttl_us
+        self._block = block
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._root = _Known(0, 0, {})
         self.tokens = 0
@@ -73,7 +74,7 @@ class Prefixes:
             self._known.move_to_end(key)
             found += known.tokens
             before = known
-        return found // BLOCK * BLOCK
+        return found // self._block * self._block
 
     def add(self, messages: Sequence[Message], now: int) -> None:
         """Know *messages*, and each prefix of them, from *now* on."""

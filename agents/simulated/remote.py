@@ -6,6 +6,7 @@ from typing import Literal
 
 from agents.simulated.hardware import Part, Price
 from agents.simulated.law import Law
+from agents.simulated.prefixes import BLOCK
 from voice.clock import SECOND
 
 
@@ -31,6 +32,8 @@ class Remote(Part, frozen=True, kw_only=True):
     """What each token of the prompt adds that is not in the prompt cache."""
     cached_us: float = 0
     cache_ttl_us: float = 300 * SECOND
+    cache_block: float = BLOCK
+    """Tokens are cached in whole blocks of so many."""
     tpot_median_us: float = 0
     tpot_sigma: float = 0
     load_us: float = 0

@@ -1,8 +1,8 @@
 """A real llama.cpp server with a real small model, in a process of its own: ``python tests/agents/llama.py``.
 
-It prints its address and serves until its standard input ends, so it cannot outlive who started it. The model's
-package is looked up, never imported: what it would import is not needed. Its answers are mostly wrong: it is
-there for its latency, not for its mind.
+It prints its address and serves until its standard input ends, so it cannot outlive who started it. The
+model's package is looked up, never imported: what it would import is not needed. Its answers are mostly
+wrong: it is there for its latency, not for its mind.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def model() -> Path:
 
 @contextlib.contextmanager
 def running():
-    """Yield the URL of a server of its own; raises RuntimeError, with the server's last words, if it won't start."""
+    """Yield the URL of a server; raises RuntimeError, with its last words, if it does not start."""
     with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(
+        server = subprocess.Popen(  # noqa: S603 - this file
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
         )
         try:

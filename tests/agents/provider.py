@@ -38,6 +38,8 @@ class Provider:
     open: dict = field(default_factory=dict)
     eager: bool = False
     """Plays at once, whatever is asked."""
+    aside: list | None = None
+    """What a request for no stream gets, a prewarm's or one for the models, instead of the next play."""
 
     @property
     def listeners(self):
@@ -65,9 +67,13 @@ class Provider:
                 )
                 body = await reader.readexactly(int(length.split(b":")[1]))
                 self.requests.append((head.decode(), json.loads(body) if body else None))
-                play = self.plays.pop(0) if len(self.plays) > 1 else self.plays[0]
-                if not await self.play(play, reader, writer):
+                if not await self.play(self.next(self.requests[-1][1]), reader, writer):
                     break
+
+    def next(self, body):
+        if self.aside is not None and not (body or {}).get("stream"):
+            return self.aside
+        return self.plays.pop(0) if len(self.plays) > 1 else self.plays[0]
 
     async def play(self, steps, reader, writer):
         for step in steps:
@@ -91,9 +97,9 @@ class Provider:
 
 
 @contextlib.asynccontextmanager
-async def provider(*plays, eager=False):
+async def provider(*plays, eager=False, aside=None):
     """A provider that answers the first request with the first play, and so on; the last one stays."""
-    it = Provider(list(plays), eager=eager)
+    it = Provider(list(plays), eager=eager, aside=aside)
     server = await asyncio.start_server(it.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     it.url = f"http://127.0.0.1:{port}/v1"

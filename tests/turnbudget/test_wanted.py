@@ -88,7 +88,7 @@ def test_the_rule_reads(lines, expected):
         ("phone", "715-139-0787", "7151390787"),
         ("day", "Monday", "monday"),
         ("company", "Smart Electic", "smart electric"),
-        ("address", "001 Main Street, Forest Ranch, California, 70023", "001 main street forrest ranch california 70023"),
+        ("address", "001 Main Street, Forest Ranch, 70023", "001 main street forrest ranch 70023"),
     ],
 )  # fmt: skip
 def test_the_same_said_otherwise_is_the_same(slot, right, got):
@@ -104,8 +104,8 @@ def test_the_same_said_otherwise_is_the_same(slot, right, got):
         ("phone", "7151390787", "7151390788"),
         ("card", "credit", "debit"),
         ("card", "credit", ""),
-        ("address", "001 main street forest ranch california 70023", "001 main street forest ranch california"),
-        ("address", "001 main street forest ranch california 70023", "1 main street forest ranch california 70023"),
+        ("address", "001 main street forest ranch 70023", "001 main street forest ranch"),
+        ("address", "001 main street forest ranch 70023", "1 main street forest ranch 70023"),
     ],
 )  # fmt: skip
 def test_another_value_is_not_the_same(slot, right, got):

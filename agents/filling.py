@@ -1,0 +1,217 @@
+"""How an utterance fills slots: by words that announce them, by the question asked, by what they look like.
+
+Nothing is read twice: what one slot has taken, no other sees. What the caller says behind "no", "sorry" or
+"actually" stands for what was said before it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from agents.values.heard import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agents.progress import Progress
+    from agents.slot import Ready
+    from agents.values.heard import Heard
+    from agents.values.reading import Reading
+
+_NEAR: Final = 4
+"""Words between a cue and its value: "from my other savings account"."""
+_FEW: Final = 5
+"""Words beside a single digit that say nothing else: "sorry it's seven"."""
+_TELLING: Final = 3
+"""Digits that are enough to know a value said again."""
+_DENIES: Final = frozenset(
+    ("no", "no no", "no sorry", "no wait", "wait no", "wait", "i meant", "no actually")
+)
+_GENERAL: Final = frozenset(("confirm", "change"))
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A part of a slot's value, and what to ask for the rest."""
+
+    slot: str
+    value: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What an utterance did: the new progress, the slots it set, the one it corrected."""
+
+    progress: Progress
+    new: tuple[str, ...] = ()
+    partial: Partial | None = None
+    changed: tuple[str, ...] = ()
+    """Those of the new slots that had another value before, or none."""
+    corrected: str = ""
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The slots it had anything for."""
+        return frozenset((*self.new, *([self.partial.slot] if self.partial else [])))
+
+
+def fill(  # noqa: PLR0913 - what was heard, and all that decides how it is meant
+    slots: Sequence[Ready], heard: Heard, before: Progress, asked: str, *, mine: bool, triggered: bool
+) -> Filling:
+    """Return what was *heard* put into *slots*; *asked* is the slot it should answer.
+
+    It need not be an answer at all: a question of *mine* was the last one put, and the words *triggered*
+    the form. Free text is taken only for an answer.
+    """
+    work = _Work(slots, before, asked, free=mine and not triggered)
+    if heard.mends and not triggered and (corrected := work.correct(heard)):
+        return work.filling(corrected)
+    parts = heard.parts
+    focus: tuple[str, ...] = (asked,)
+    for at, part in enumerate(parts):
+        if part:
+            whole = at == len(parts) - 1
+            words = heard.words if len(parts) == 1 else heard.last_words
+            focus = (*work.take(part, focus, words if whole else ""), *focus)
+    if not work.found and not work.partial and (asked in _GENERAL or heard.mends):
+        work.correct(heard)
+    return work.filling("")
+
+
+@dataclass(slots=True)
+class _Work:
+    """One utterance being put into slots."""
+
+    slots: Sequence[Ready]
+    before: Progress
+    asked: str
+    free: bool
+    found: dict[str, Reading] = field(default_factory=dict)
+    partial: Partial | None = None
+
+    def filling(self, corrected: str) -> Filling:
+        progress, known = self.before, self.before.values
+        for name, reading in self.found.items():
+            progress = progress.knows(name, reading.value)
+        changed = tuple(name for name, reading in self.found.items() if known.get(name) != reading.value)
+        partial = self.partial if self.partial and self.partial.slot not in self.found else None
+        mended = corrected or next((name for name in reversed(changed) if name in known), "")
+        return Filling(progress, tuple(self.found), partial, changed, mended)
+
+    def take(self, part: str, focus: tuple[str, ...], words: str) -> tuple[str, ...]:
+        """Read *part* into slots; return those that what follows a mending would be about.
+
+        Of the slots in *focus* the first that finds something is the one meant.
+        """
+        here: dict[str, Reading] = {}
+        text = self._cued(part, here)
+        for name in focus:
+            each = self._slot(name)
+            if each and name not in here:
+                left = self._asked(each, text, words, here)
+                if left != text or name in here:
+                    text = left
+                    break
+        for each in self.slots:
+            if each.name in here or each.slot.type == "yes_no" or (each.cue and each.slot.type == "choice"):
+                continue
+            told = words if each.slot.wordy else text
+            reading = each.read(told)
+            if reading and not reading.missing and self.before.values.get(each.name) != reading.value:
+                here[each.name] = reading
+                text = text if each.slot.wordy else cut(text, [(reading.start, reading.end)])
+        self.found |= here
+        return tuple(reversed(here))
+
+    def correct(self, heard: Heard) -> str:
+        """Let *heard* change a slot that is filled, the latest first; return which, '' if none."""
+        text = heard.parts[-1]
+        if not text:
+            return ""
+        here: dict[str, Reading] = {}
+        rest = self._cued(text, here)
+        if here:
+            self.found |= here
+            self.take(rest, (self.asked,), "")
+            return next(reversed(here))
+        answer = self._slot(self.asked)
+        for name in reversed(self.before.order):
+            each = self._slot(name)
+            if each is None or (each.slot.wordy and self.asked not in {name, *_GENERAL}):
+                continue
+            if answer and answer.slot.type == each.slot.type and heard.mends not in _DENIES:
+                continue
+            reading = each.read(heard.last_words if each.slot.wordy else text, asked=True)
+            if reading and not reading.missing and reading.value != self.before.values[name]:
+                self.found[name] = reading
+                return name
+        return ""
+
+    def _slot(self, name: str) -> Ready | None:
+        return next((each for each in self.slots if each.name == name), None)
+
+    def _cued(self, text: str, here: dict[str, Reading]) -> str:
+        """Read what stands behind a slot's cue; return *text* without it."""
+        cues = sorted(
+            (found.start(), found.end(), number)
+            for number, each in enumerate(self.slots)
+            if each.cue and not each.slot.wordy
+            for found in each.cue.finditer(text)
+        )
+        spans: list[tuple[int, int]] = []
+        for at, (start, end, number) in enumerate(cues):
+            each = self.slots[number]
+            others = (later for later, _, other in cues[at + 1 :] if other != number and later >= end)
+            until = next(others, len(text))
+            reading = each.read(text[end:until], asked=True)
+            if not reading or reading.missing or len(text[end : end + reading.start].split()) > _NEAR:
+                continue
+            here[each.name] = reading
+            spans.append((start, end + reading.end))
+        return cut(text, spans)
+
+    def _asked(self, each: Ready, text: str, words: str, here: dict[str, Reading]) -> str:
+        """Read the answer to the question for *each*; return *text* without it."""
+        if each.slot.wordy:
+            if reading := each.read(_behind(each.cue, words), asked=self.free):
+                here[each.name] = reading
+            return text
+        before = self.before.partial if each.name == self.before.asking else ""
+        if self._said_again(each.name, text):
+            return text
+        reading = each.read(text, asked=True, before=before)
+        if not reading:
+            return text
+        if reading.missing:
+            self.partial = Partial(each.name, reading.value, reading.missing)
+        else:
+            here[each.name] = reading
+            self.partial = None
+        return cut(text, [(reading.start, reading.end)])
+
+    def _said_again(self, asked: str, text: str) -> bool:
+        """Say whether *text* only repeats digits of another slot: the zip code once more, not an amount."""
+        digits = "".join(re.findall(r"\d", text))
+        return len(digits) >= _TELLING and any(
+            "".join(re.findall(r"\d", value)).endswith(digits)
+            for name, value in self.before.values.items()
+            if name != asked
+        )
+
+
+def _behind(cue: re.Pattern[str] | None, words: str) -> str:
+    """Return what stands behind the last cue in *words*; all of them if there is none."""
+    found = list(cue.finditer(words)) if cue else []
+    return words[found[-1].end() :].strip() if found else words
+
+
+def repeats(text: str, values: Mapping[str, str]) -> bool:
+    """Say whether *text* has digits, and only ones of a value known: a part of it, said again."""
+    digits = "".join(re.findall(r"\d", text))
+    few = len(digits) > 1 or len(text.split()) <= _FEW
+    return (
+        bool(digits) and few and any(digits in "".join(re.findall(r"\d", value)) for value in values.values())
+    )

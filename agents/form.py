@@ -1,0 +1,285 @@
+"""A form asks for what it needs to know, one question at a time, and proposes an action once it knows it.
+
+It takes what the caller gives, in any order and several at once ("transfer 135 dollars from savings to
+checking"), lets itself be corrected ("no, savings"), and keeps nothing: all it knows is in the state of its
+last chosen opinion.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from agents.agent import Action, Opinion
+from agents.filling import Filling, fill, repeats
+from agents.phrases import found, patterns
+from agents.progress import Progress
+from agents.slot import filled, prepared
+from agents.values.heard import plain
+from agents.values.words import yes_no
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agents.agent import Context
+    from agents.slot import Ready, Slot
+    from agents.values.heard import Heard
+    from voice.budget import Budget
+
+CONFIRM: Final = "confirm"
+"""What an opinion expects that asks whether all is right."""
+CHANGE: Final = "change"
+"""What an opinion expects that asks what is not."""
+SURE: Final = 0.95
+"""An answer to our own question that we understood."""
+STARTED: Final = 0.9
+"""A trigger that fits."""
+TAKEN_BACK: Final = 0.5
+"""A trigger in words that the caller took back."""
+RESUMED: Final = 0.6
+"""An answer to a question of ours that was not the last one asked."""
+PUZZLED: Final = 0.35
+"""An answer to our own question that we did not understand."""
+LOST: Final = 0.2
+"""Likewise, for the third time: somebody else should have a try."""
+PATIENCE: Final = 2
+_ANOTHER_WISH: Final = re.compile(
+    r"\b(?:i need|i want|i would|i'd|i lost|i have to|can you|could you|what|how|where|when)\b"
+)
+_ALSO: Final = re.compile(r"^(?:okay |and |yes )*(?:and|also|what about|how about|what is|what's)\b")
+_LEAVE: Final = re.compile(
+    r"\b(?:never ?mind|forget (?:it|about it)|cancel (?:that|it|this)|stop that)\b|^cancel$"
+)
+
+
+class Form:
+    """An agent that fills its slots and then acts."""
+
+    def __init__(  # noqa: PLR0913 - each is a line of the user's file
+        self,
+        name: str,
+        slots: Sequence[Slot] = (),
+        *,
+        trigger: Sequence[str],
+        begin: str = "",
+        confirm: str = "",
+        done: str = "That is done. Is there anything else I can help you with?",
+        settled: str = "That is all set. Is there anything else I can help you with?",
+        change: str = "What should I change?",
+        action: str = "",
+        otherwise: str = "",
+        confidence: float = STARTED,
+    ) -> None:
+        """Make a form called *name*.
+
+        *trigger* phrases (regular expressions on lower-case words without punctuation) start it with
+        *confidence*. *begin* stands before its first question. *confirm*, if any, is asked before it acts.
+        *action* names what it proposes when it knows everything ('' if nothing), with the slots as
+        arguments; *done* is said then, ``{result}`` in it is what the action returns, *otherwise* what is
+        said if it fails. ``{slot}`` in any of them is that slot as it is spoken. *settled* answers a caller
+        who repeats what has been done. Raises ConfigError, one line.
+        """
+        self.name = name
+        self._where = f"agent {name}"
+        self._slots = prepared(slots, self._where)
+        self._trigger = patterns(trigger, self._where)
+        if not self._trigger:
+            raise ConfigError("a form has no trigger", where=self._where, remedy='say trigger = ["..."]')
+        if not 0 < confidence <= 1:
+            raise ConfigError(f"confidence {confidence} is not between 0 and 1", where=self._where)
+        if "{result}" in done and not action:
+            raise ConfigError(
+                "done has {result} but there is no action", where=self._where, remedy="name one"
+            )
+        self._begin = begin
+        self._confirm = confirm
+        self._done = done
+        self._settled = settled
+        self._change = change
+        self._action = action
+        self._otherwise = otherwise
+        self._confidence = confidence
+
+    async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
+        """Return the next question, or the action; ``None`` if the caller means something else."""
+        return self.consider(plain(utterance), context)
+
+    def consider(self, heard: Heard, context: Context) -> Opinion | None:
+        """Return the opinion on what was *heard*; a subclass that must wait for something awaits it first."""
+        before = Progress.of(context.states.get(self.name))
+        if not heard.words:
+            return None
+        started = self.starts(heard)
+        if before.done:
+            before = Progress() if started else before
+        mine = before.open and self._asked(before, context)
+        if mine and _LEAVE.search(heard.words):
+            return self._left()
+        if before.done:
+            return self._again(heard, before)
+        if not (started or before.open):
+            return None
+        return (
+            self._confirmed(heard, before)
+            if mine and before.asking == CONFIRM
+            else self._filled(heard, before, context, started, mine=mine)
+        )
+
+    def _filled(
+        self, heard: Heard, before: Progress, context: Context, started: float, *, mine: bool
+    ) -> Opinion | None:
+        """Return what follows from what *heard* says of the slots."""
+        known = before if before.open else Progress(values=self._shared(context))
+        asked = before.asking if mine or (before.open and not context.expects) else ""
+        filling = fill(self._slots, heard, known, asked, mine=mine, triggered=bool(started))
+        if not filling.touched:
+            return self._without_news(heard, known, started, mine=mine)
+        sure = SURE if mine else max(started, RESUMED if asked in filling.touched else 0.0)
+        return self._next(filling, sure) if sure else None
+
+    def starts(self, heard: Heard) -> float:
+        """Return how sure the words alone make it that this form is meant; 0 if they do not."""
+        if found(self._trigger, heard.last_words):
+            return self._confidence
+        if found(self._trigger, heard.words):
+            # "check my account, I'm sorry, I need a checkbook" takes the account back; "move 50 from
+            # checking, sorry, savings" does not take back the move.
+            taken_back = _ANOTHER_WISH.search(heard.last_words)
+            return min(TAKEN_BACK, self._confidence) if taken_back else self._confidence
+        return 0.0
+
+    def objection(self, values: Mapping[str, str]) -> tuple[str, str] | None:
+        """Return a slot and what is wrong with it, said before it is asked for again; for subclasses."""
+        del values
+        return None
+
+    def next_questions(self, context: Context) -> tuple[str, ...]:
+        """Return what it would say next, the likeliest first, if the caller answers plainly."""
+        state = Progress.of(context.states.get(self.name))
+        known = state if state.open else Progress(values=self._shared(context))
+        missing = [slot for slot in self._slots if slot.required and slot.name not in known.values]
+        asks = [slot.ask for slot in missing if slot.name != known.asking]
+        if asks and not known.asking:
+            asks[0] = f"{self._begin} {asks[0]}".strip()
+        pending = next((slot for slot in missing if slot.name == known.asking), None)
+        said = asks or self._endings(known.values, pending, confirmed=known.asking == CONFIRM)
+        said = [filled(text, self._slots, known.values) for text in said]
+        return tuple(text for text in said if "{" not in text)
+
+    def _endings(self, values: Mapping[str, str], pending: Ready | None, *, confirmed: bool) -> list[str]:
+        """Return what may be said once all is known: by each choice, if one is all that is *pending*."""
+        ending = self._confirm if self._confirm and not confirmed else self._done
+        if pending is None:
+            return [ending]
+        known = [{**values, pending.name: choice} for choice in pending.slot.choices]
+        return [filled(ending, self._slots, each) for each in known if not self.objection(each)]
+
+    def _shared(self, context: Context) -> dict[str, str]:
+        """Return what the call knows already of the slots that are not this form's alone."""
+        return {s.name: context.slots[s.name] for s in self._slots if s.shared and context.slots.get(s.name)}
+
+    def _asked(self, before: Progress, context: Context) -> bool:
+        """Say whether the caller answers our question: asked by us, or said again for us by small talk."""
+        if context.expects != before.asking:
+            return False
+        return context.asked_by == self.name or (
+            Progress.of(context.states.get(context.asked_by)).asking != context.expects
+        )
+
+    def _next(self, filling: Filling, sure: float) -> Opinion:
+        """Return what to say now that there is progress: go on, ask, confirm or act."""
+        progress, values = filling.progress, filling.progress.values
+        if filling.partial:
+            part = filling.partial
+            state = progress.asks(part.slot, partial=part.value)
+            return self._opinion(part.missing, state, sure, f"a part of {part.slot}")
+        if wrong := self.objection(values):
+            slot, sentence = wrong
+            kept = progress.without(slot).asks(slot)
+            return self._opinion(f"{sentence} {self._ask(slot)}", kept, sure, f"{slot} is refused")
+        because = f"got {', '.join(filling.new)}" if filling.new else "the trigger"
+        missing = next((slot.name for slot in self._slots if slot.required and slot.name not in values), "")
+        if missing:
+            begin = "" if progress.asking else self._begin
+            mended = f"Okay, {{{filling.corrected}}}." if filling.corrected else ""
+            said = " ".join(filter(None, (begin, mended, self._ask(missing))))
+            return self._opinion(said, progress.asks(missing), sure, f"{because}; {missing} is missing")
+        if self._confirm:
+            return self._opinion(self._confirm, progress.asks(CONFIRM), sure, f"{because}; all is known")
+        return self._act(progress, sure, because)
+
+    def _act(self, progress: Progress, sure: float, because: str) -> Opinion:
+        values = {
+            slot.name: progress.values[slot.name] for slot in self._slots if slot.name in progress.values
+        }
+        action = Action(self._action, values) if self._action else None
+        if action and self._otherwise:
+            action = replace(action, otherwise=self._otherwise)
+        return self._opinion(self._done, progress.finished(), sure, f"{because}; it can be done", action)
+
+    def _confirmed(self, heard: Heard, before: Progress) -> Opinion:
+        """Return what follows an answer to "is that right?": act, change, or ask again."""
+        filling = fill(self._slots, heard, before, CONFIRM, mine=True, triggered=False)
+        if filling.changed:
+            return self._next(filling, SURE)
+        said = yes_no(heard.words)
+        if said and said.value == "no":
+            return self._opinion(self._change, before.asks(CHANGE), SURE, "not confirmed")
+        if said or filling.new:
+            return self._act(before, SURE, "confirmed")
+        return self._puzzled(before, self._confirm)
+
+    def _without_news(self, heard: Heard, known: Progress, started: float, *, mine: bool) -> Opinion | None:
+        """Return what to say to words that fill no slot."""
+        if mine and known.asking == CHANGE and (said := yes_no(heard.words)) and said.value == "no":
+            return self._left()
+        if started:
+            return self._next(Filling(known), started)
+        if not mine:
+            return None
+        return self._puzzled(known, self._change if known.asking == CHANGE else self._ask(known.asking))
+
+    def _puzzled(self, before: Progress, ask: str) -> Opinion:
+        state = before.missed()
+        slot = next((slot for slot in self._slots if slot.name == before.asking), None)
+        again = slot.again if slot and slot.again else f"Sorry, I didn't get that. {ask}"
+        sure = PUZZLED if state.misses <= PATIENCE else LOST
+        return self._opinion(again, state, sure, f"nothing for {before.asking}, {state.misses} times")
+
+    def _again(self, heard: Heard, before: Progress) -> Opinion | None:
+        """Return an answer to a caller who says again what has been done, or wants it of something else.
+
+        "And my savings account?" does, if it says all there is to know; half a wish is left to a trigger.
+        """
+        filling = fill(self._slots, heard, Progress(), before.asking, mine=False, triggered=False)
+        values = filling.progress.values
+        if not filling.new:
+            return None
+        if all(before.values.get(slot) == values[slot] for slot in filling.new):
+            return self._opinion(self._settled, before, RESUMED, "said again")
+        whole = all(slot.name in values for slot in self._slots if slot.required)
+        if whole and (heard.mends or _ALSO.search(heard.words)):
+            return self._next(filling, RESUMED)
+        return None
+
+    def _left(self) -> Opinion:
+        opening = "Okay, I have left that. Is there anything else I can help you with?"
+        return self._opinion(opening, Progress(), SURE, "the caller wants it no more")
+
+    def _ask(self, slot: str) -> str:
+        return next(each.ask for each in self._slots if each.name == slot)
+
+    def _opinion(
+        self, opening: str, state: Progress, sure: float, because: str, action: Action | None = None
+    ) -> Opinion:
+        return Opinion(
+            filled(opening, self._slots, state.values),
+            sure,
+            because,
+            action=action,
+            state=state.told(),
+            slots=dict(state.values),
+            expects=state.asking if state.open else "",
+        )

@@ -1,0 +1,123 @@
+"""Hands the call to a person: if the caller asks for one, is angry, or is not understood again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agents.agent import PERSON, Action, Opinion
+from agents.phrases import any_of, found, patterns
+from agents.values.heard import plain
+from agents.values.words import yes_no
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agents.agent import Context
+    from voice.budget import Budget
+
+_PERSON: Final = any_of(
+    "person | human | someone | somebody | representative | rep | agent | operator | supervisor | manager",
+    "adviser | advisor | human being",
+)
+_ASK: Final = any_of(
+    "speak | talk | connect me | transfer me | put me through | get me | switch me | put me on"
+)
+_LIVE: Final = any_of("a | an | the | your | some | real | live | actual | human | other | different")
+_WANTS: Final = any_of("can i | could i | i | want | need | have | get | please | to")
+ASKS: Final = (
+    rf"\b{_ASK} (?:to |with |over )*(?:{_LIVE} )*{_PERSON}\b",
+    rf"^(?:{_WANTS} |{_LIVE} )*{_PERSON}(?: please)?$",
+    rf"\b{_WANTS} (?:a |an )?(?:real |live |actual )+{_PERSON}\b",
+    r"\bcustomer (?:service|care|support)\b",
+)
+_BAD: Final = any_of(
+    "ridiculous | useless | unacceptable | terrible | horrible | awful | a joke | stupid | bullshit",
+    "not helping | outrageous",
+)
+ANGRY: Final = (
+    rf"\b(?:this is|that's|you're|you are|it's) (?:so |really |absolutely |completely |just )*{_BAD}\b",
+    r"\b(?:fed up|sick of this|waste of (?:my )?time|damn|goddamn|fuck\w*|bullshit|asshole|piss\w* off)\b",
+    r"\b(?:already|just) (?:told|gave) you\b.*\b(?:times|already|again)\b|\bhow many times\b",
+    r"\byou(?:'re| are) not (?:listening|understanding|hearing)\b",
+    r"\byou (?:don't|do not|never) (?:understand|listen)\b",
+)
+SURE: Final = 0.95
+ANGER: Final = 0.85
+FAILED: Final = 0.7
+TIMES: Final = 3
+"""So many answers in a row that nobody understood are enough."""
+
+
+class Handoff:
+    """An agent that proposes a transfer, with a summary for the person who takes over."""
+
+    def __init__(  # noqa: PLR0913 - each is a line of the user's file
+        self,
+        name: str = "handoff",
+        *,
+        to: str = "operator",
+        say: str = "I'll connect you to a person who can help. One moment, please.",
+        sorry: str = "I'm sorry about that. I'll connect you to a person who can help.",
+        asks: Sequence[str] = (),
+        angry: Sequence[str] = (),
+        times: int = TIMES,
+        action: str = "",
+    ) -> None:
+        """Transfer *to* there, saying *say*, or *sorry* if things went wrong.
+
+        *asks* and *angry* are patterns beside the built-in ones; *times* is how many failures in a row are
+        enough. With *action* it is proposed, with ``to``, ``reason`` and ``summary``.
+        """
+        where = f"agent {name}"
+        self.name = name
+        self._to = to
+        self._say = say
+        self._sorry = sorry
+        self._asks = patterns((*ASKS, *asks), where)
+        self._angry = patterns((*ANGRY, *angry), where)
+        self._times = times
+        self._action = action
+
+    async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
+        """Return a transfer, ``None`` if there is no need."""
+        words = plain(utterance).words
+        if found(self._asks, words):
+            return self._transfer(utterance, context, self._say, SURE, "asks for a person")
+        if found(self._angry, words):
+            return self._transfer(utterance, context, self._sorry, ANGER, "is angry")
+        if context.expects == PERSON and (said := yes_no(words)) and said.value == "yes":
+            return self._transfer(utterance, context, self._say, SURE, "takes the offer of a person")
+        misses = self._misses(context)
+        if misses >= self._times - 1 and words:
+            return self._transfer(
+                utterance, context, self._sorry, FAILED, f"was not understood {misses} times"
+            )
+        return None
+
+    def _misses(self, context: Context) -> int:
+        """Return how often in a row nobody understood: by the asking agent's count, or by what we said."""
+        state = context.states.get(context.asked_by)
+        told = state.get("misses") if isinstance(state, Mapping) else 0
+        ours = [line.text for line in context.history if line.who != "caller"]
+        same = 0
+        while same + 1 < len(ours) and ours[-1 - same] == ours[-2 - same]:
+            same += 1
+        return max(told if isinstance(told, int) else 0, same)
+
+    def _transfer(self, utterance: str, context: Context, say: str, sure: float, reason: str) -> Opinion:
+        summary = self._summary(utterance, context, reason)
+        told: dict[str, Any] = {"reason": reason, "summary": summary}
+        arguments: Mapping[str, str] = {"to": self._to, **told}
+        action = Action(self._action, arguments) if self._action else None
+        return Opinion(say, sure, f"the caller {reason}", action=action, state=told, transfer=self._to)
+
+    @staticmethod
+    def _summary(utterance: str, context: Context, reason: str) -> str:
+        """Return what the person who takes over should know."""
+        parts = [f"The caller {reason}."]
+        if context.slots:
+            parts.append(f"Known: {', '.join(f'{name}: {value}' for name, value in context.slots.items())}.")
+        if context.expects:
+            parts.append(f"We had asked for: {context.expects}.")
+        return " ".join((*parts, f"Last words: {utterance.strip()!r}."))

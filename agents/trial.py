@@ -1,0 +1,69 @@
+"""Talk to one agent alone, as a council would have it talked to: to try it, to test it, to show it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TextIO
+
+from agents.agent import Context
+from voice import clock
+from voice.budget import Budget
+from voice.clock import MS
+from voice.responder import Said
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agents.agent import Agent, Opinion
+
+BUDGET_US: Final = 500 * MS
+NOTHING: Final = "(that is not my matter)"
+
+
+class Trial:
+    """A conversation with *agent*: every opinion it has is taken. Its actions are shown, not run."""
+
+    def __init__(self, agent: Agent, facts: Mapping[str, str] | None = None) -> None:
+        self.context = Context(facts=facts or {})
+        """What the agent knows before the next utterance."""
+        self._agent = agent
+
+    async def say(self, utterance: str) -> Opinion | None:
+        """Return the agent's opinion on *utterance*, taken as if it had been chosen and heard."""
+        opinion = await self._agent.answer(utterance, self.context, Budget.of(BUDGET_US))
+        before, name = self.context, self._agent.name
+        history = (*before.history, Said("caller", utterance))
+        if opinion is None:
+            self.context = replace(before, history=history)
+            return None
+        self.context = replace(
+            before,
+            history=(*history, Said("agent", opinion.opening)),
+            slots={**before.slots, **opinion.slots},
+            states={**before.states, name: opinion.state},
+            asked_by=name,
+            expects=opinion.expects,
+        )
+        return opinion
+
+
+def chat(agent: Agent, source: TextIO = sys.stdin, into: TextIO = sys.stdout) -> None:
+    """Answer each line of *source* until it ends or the agent ends the call."""
+    clock.run(_chat(agent, source, into))
+
+
+async def _chat(agent: Agent, source: TextIO, into: TextIO) -> None:
+    trial = Trial(agent)
+    for line in source:
+        opinion = await trial.say(line)
+        if opinion is None:
+            print(NOTHING, file=into)
+            continue
+        rest = [sentence async for sentence in opinion.rest]
+        print(" ".join((opinion.opening, *rest)), file=into)
+        if opinion.action:
+            told = ", ".join(f"{name}={value!r}" for name, value in opinion.action.arguments.items())
+            print(f"-> {opinion.action.name}({told})", file=into)
+        if opinion.ends_call or opinion.transfer:
+            break

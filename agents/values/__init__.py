@@ -1,0 +1,1 @@
+"""Values as callers speak them: numbers, amounts, dates, times, telephones, addresses, names, choices."""

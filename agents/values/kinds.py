@@ -1,0 +1,53 @@
+"""The kinds of values a slot can have, by the name a user writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agents.values.address import Address
+from agents.values.numbers import TELEPHONE, Digits, amount, number
+from agents.values.when import day, time
+from agents.values.words import Choice, Known, free, name, spelled, yes_no
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agents.values.reading import Reader
+
+KINDS: Final = (
+    *("address", "amount", "choice", "date", "digits", "name", "number", "phone", "spelled", "text"),
+    *("time", "yes_no"),
+)
+WORDY: Final = frozenset(("name", "spelled", "text", "yes_no"))
+"""Kinds read from the words as said, not from numbers turned to digits."""
+_PLAIN: Final[Mapping[str, Reader]] = {
+    "amount": amount,
+    "date": day,
+    "name": name,
+    "number": number,
+    "spelled": spelled,
+    "time": time,
+    "yes_no": yes_no,
+}
+
+
+def reader(kind: str, choices: Mapping[str, tuple[str, ...]], digits: int, where: str) -> Reader:
+    """Return what reads a *kind* of value; raises ConfigError for one that is not known."""
+    if kind == "choice":
+        if not choices:
+            raise ConfigError("a choice has no choices", where=where, remedy="say choices = [...]")
+        return Choice(choices)
+    if kind == "digits":
+        return Digits(digits)
+    if kind == "phone":
+        return Digits(digits or TELEPHONE)
+    if kind == "address":
+        return Address(Choice(choices) if choices else None)
+    if kind == "text":
+        return Known(Choice(choices)) if choices else free
+    if kind not in _PLAIN:
+        raise ConfigError(
+            f"no slot type is called {kind!r}", where=where, remedy=f"there are {', '.join(KINDS)}"
+        )
+    return _PLAIN[kind]

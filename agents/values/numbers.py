@@ -1,0 +1,105 @@
+"""Numbers, amounts of money, and numbers that are names: telephones, codes, cards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from agents.values.reading import Reading
+
+_UNIT: Final = r"(?:dollars?|bucks?|usd|euros?|pounds?)"
+_AMOUNT: Final = re.compile(
+    rf"\b(\d+(?:\.\d+)?) {_UNIT}(?: (?:and )?(\d{{1,2}}) cents?)?|\b(\d{{1,2}}) cents?\b"
+)
+_MOVED: Final = re.compile(
+    r"\b(?:transfer|move|send|pay|deposit|withdraw|amount (?:is|of)|sum of) (?:of )?([1-9]\d*(?:\.\d+)?)\b"
+)
+_BARE: Final = re.compile(r"(?<![\w/:.])([1-9]\d*(?:\.\d+)?)(?![\w/:]| ?percent)")
+_NUMBER: Final = re.compile(r"(?<![\w/:])(\d+(?:\.\d+)?)(?![\w/:])")
+_RUN: Final = re.compile(r"(?<![\w/:.])\d+(?![\w/:])")
+_SOUND_ALIKES: Final = (
+    (re.compile(r"(?<=\d )(?:for|fore)(?= \d|$)"), "4"),
+    (re.compile(r"(?<=\d )(?:to|too)(?= \d|$)"), "2"),
+    (re.compile(r"(?<=\d )won(?= \d|$)"), "1"),
+    (re.compile(r"(?<=\d )ate(?= \d|$)"), "8"),
+    (re.compile(r"(?<=\d )(?:oh|o|owe)(?= \d|$)"), "0"),
+)
+_LONGEST_AMOUNT: Final = 9
+TELEPHONE: Final = 10
+"""Digits of a North American number without its country code."""
+
+
+def amount(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+    """Read an amount of money: "135", "19.50"."""
+    found = _last(_AMOUNT, text) or _last(_MOVED, text) or (_last(_BARE, text) if asked else None)
+    if not found:
+        return None
+    whole = found[1] or "0"
+    cents = (found[2] or found[3]) if found.re is _AMOUNT else None
+    if len(whole.partition(".")[0]) > _LONGEST_AMOUNT:
+        return None
+    value = f"{float(whole) + int(cents or 0) / 100:.2f}".removesuffix(".00")
+    unit = "dollar" if value == "1" else "dollars"
+    start = found.start(1) if found.re is _MOVED else found.start()
+    return Reading(value, f"{value} {unit}", start, found.end())
+
+
+def number(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+    """Read a plain number, if one was asked for: "3", "2.5"."""
+    found = _last(_NUMBER, text) if asked else None
+    if not found:
+        return None
+    value = found[1].lstrip("0") or "0"
+    return Reading(f"0{value}" if value.startswith(".") else value, value, found.start(), found.end())
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Reads a number that is a name, digit by digit, of *length* digits (0: any), across several turns."""
+
+    length: int = 0
+
+    def __call__(self, text: str, *, asked: bool = False, before: str = "") -> Reading | None:
+        """Return the digits, leading zeros kept."""
+        if asked:
+            for sound, digit in _SOUND_ALIKES:
+                text = sound.sub(digit, text)
+        runs = list(_RUN.finditer(text))
+        if not runs:
+            return None
+        start, end = runs[0].start(), runs[-1].end()
+        said = [self._trimmed(run[0]) for run in runs]
+        whole = [run for run in said if self.length and len(run) == self.length]
+        if whole:
+            return Reading(whole[-1], grouped(whole[-1]), start, end)
+        if not asked:
+            return None
+        digits = self._trimmed("".join(said))
+        if before and digits != before and len(digits) < (self.length or len(digits) + 1):
+            digits = self._trimmed(before + digits)
+        if not self.length or len(digits) == self.length:
+            return Reading(digits, grouped(digits), start, end)
+        if len(digits) > self.length:
+            digits = "".join(said)
+            digits = digits[-self.length :] if len(digits) % self.length == 0 else ""
+            again = "I got too many digits. Could you say the whole number once more, please?"
+            return Reading(digits, grouped(digits), start, end, "" if digits else again)
+        return Reading(digits, grouped(digits), start, end, f"{' '.join(digits)}. Go on, please.")
+
+    def _trimmed(self, digits: str) -> str:
+        """Return *digits* without the country code of a telephone."""
+        if self.length == TELEPHONE and len(digits) == TELEPHONE + 1 and digits[0] == "1":
+            return digits[1:]
+        return digits
+
+
+def grouped(digits: str) -> str:
+    """Return a telephone in its three groups; other digits apart."""
+    if len(digits) == TELEPHONE:
+        return f"{digits[:3]}-{digits[3:6]}-{digits[6:]}"
+    return " ".join(digits)
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(reversed(list(pattern.finditer(text))), None)

@@ -1,0 +1,33 @@
+"""What a reader makes of an utterance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value found in a text, from ``start`` to ``end``.
+
+    ``spoken`` is the value as we say it. ``missing`` is what to ask if only a part was said; ``value`` is
+    then what the reader wants back as *before*.
+    """
+
+    value: str
+    spoken: str
+    start: int
+    end: int
+    missing: str = ""
+
+
+class Reader(Protocol):
+    """Finds one kind of value."""
+
+    def __call__(self, text: str, *, asked: bool = False, before: str = "") -> Reading | None:
+        """Return the value in *text* (made plain), ``None`` if there is none.
+
+        If the caller was *asked* for it, less will do: "300" is an amount. *before* is what was said of it
+        in earlier turns.
+        """
+        ...

@@ -1,0 +1,99 @@
+"""What a council adds to a turn: ``python bench/seats.py``.
+
+Local agents that answer at once, so that whatever time passes is the council's own: tasks, lanes, the
+choice, the dialogue. Compared with asking one of them directly. The clock is the wall; the figures are
+microseconds from the question to the reply.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from facts import facts
+
+from agents.agent import Context, Opinion
+from council.council import Council
+from council.policies import POLICIES
+from council.seat import Seat
+from voice import clock
+from voice.budget import Budget
+from voice.clock import SECOND
+from voice.crew import Crew
+from voice.forecast import nearest_rank
+from voice.ledger import Ledger
+from voice.responder import Question, Said
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+TURNS: Final = 1_000
+HISTORY: Final = tuple(Said("caller" if n % 2 == 0 else "agent", f"sentence number {n}") for n in range(20))
+
+
+class Local:
+    """An agent that answers at once; every third has nothing to say."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"agent{number}"
+        self._sure = 0.5 + number % 40 / 100
+        self._silent = number % 3 == 1
+
+    async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:
+        """Return an opinion of its own."""
+        del context, budget
+        if self._silent:
+            return None
+        return Opinion(f"{self.name} would answer {utterance!r} like this.", self._sure, slots={"a": "1"})
+
+
+async def turns(ask: Callable[[int], Awaitable[object]]) -> list[int]:
+    """Ask turn after turn and return what each took, ascending."""
+    took = []
+    for turn in range(TURNS):
+        began = clock.now()
+        await ask(turn)
+        took.append(clock.now() - began)
+    return sorted(took)
+
+
+async def alone() -> list[int]:
+    """Ask one agent directly."""
+    agent = Local(0)
+    return await turns(
+        lambda _: agent.answer("what is my balance", Context(history=HISTORY), Budget.of(SECOND))
+    )
+
+
+async def together(seats: int, policy: str) -> list[int]:
+    """Ask a council of *seats*, each turn as a call would."""
+    async with Crew() as crew:
+        council = Council([Seat(Local(n)) for n in range(seats)], call="bench", policy=policy)
+
+        async def ask(turn: int) -> None:
+            history = HISTORY[: 2 * (turn % 10)]
+            within = Budget.of(SECOND)
+            ledger = Ledger(clock.now())
+            await council.answer(Question("what is my balance", history, within, ledger, crew, within))
+
+        return await turns(ask)
+
+
+def main() -> None:
+    """Print p50 and p99 for each policy and number of seats."""
+    print(facts())
+    base = nearest_rank(clock.run(alone()), 50)
+    print(f"{TURNS} turns each; one agent asked directly: p50 {base} µs")
+    print(f"{'policy':18}{'seats':>6}{'p50':>10}{'p99':>10}")
+    for policy in POLICIES:
+        each = {}
+        for seats in (1, 10, 100):
+            took = clock.run(together(seats, policy))
+            p50, p99 = nearest_rank(took, 50), nearest_rank(took, 99)
+            each[seats] = p50
+            print(f"{policy:18}{seats:6}{p50:7} µs{p99:7} µs")
+        few, many = (each[10] - each[1]) / 9, (each[100] - each[10]) / 90
+        print(f"{'':18}a further seat: {few:.1f} µs up to 10, {many:.1f} µs up to 100: {many / few:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""The hearing: every seat is asked at once, and whoever asked is never made to wait for one.
+
+Each seat answers on a task of its own in the call's crew. When enough has been heard, or at the deadline, the
+rest is cancelled and left to itself: a seat that sleeps for ever, swallows its cancellation, raises, or gives
+nonsense costs its own opinion and nothing else. An answer that comes exactly at a deadline is late.
+Everything is kept in the order of the seats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from council.opinions import dismiss, fault, lingers
+from voice import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from agents.agent import Context, Opinion
+    from council.seat import Seat
+    from voice.budget import Budget
+    from voice.crew import Crew
+    from voice.ledger import Lane
+    from voice.responder import Notes
+
+Enough: TypeAlias = "Callable[[Hearing], bool]"
+"""Says, each time a seat has answered, whether the hearing may end."""
+
+LEFT_BEHIND: Final = 3
+"""A seat with so many unfinished tasks of earlier turns is not asked again until one of them ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An opinion, whose it is, and when it came."""
+
+    place: int
+    seat: Seat
+    opinion: Opinion
+    at_us: int
+
+
+class LeftBehind:
+    """Tasks of earlier turns that were cancelled and have not ended; one a call."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, list[asyncio.Task[None]]] = {}
+
+    def note(self, place: int, task: asyncio.Task[None]) -> None:
+        """Remember *task* of the seat at *place* until it ends."""
+        self._tasks.setdefault(place, []).append(task)
+
+    def too_many(self, place: int) -> bool:
+        """Say whether a seat has left so many tasks that another would be one too many."""
+        if place not in self._tasks:
+            return False
+        running = [task for task in self._tasks.pop(place) if not task.done()]
+        if running:
+            self._tasks[place] = running
+        return len(running) >= LEFT_BEHIND
+
+
+@contextlib.contextmanager
+def convene(  # noqa: PLR0913 - what is asked, and where its work and its notes belong
+    seats: Sequence[Seat],
+    said: str,
+    context: Context,
+    budget: Budget,
+    *,
+    crew: Crew,
+    notes: Notes,
+    left: LeftBehind,
+) -> Iterator[Hearing]:
+    """Ask all *seats* at once what they would say to *said*; leaving the block ends the hearing."""
+    hearing = Hearing(seats, crew, notes, left)
+    try:
+        hearing.ask(said, context, budget)
+        yield hearing
+    finally:
+        hearing.end()
+
+
+class Hearing:
+    """All seats, asked once, and what they have said so far."""
+
+    def __init__(self, seats: Sequence[Seat], crew: Crew, notes: Notes, left: LeftBehind) -> None:
+        self._seats = seats
+        self._crew = crew
+        self._notes = notes
+        self._left = left
+        self._heard: list[Heard | None] = [None] * len(seats)
+        self._lanes: list[Lane] = []
+        self._tasks: list[asyncio.Task[None] | None] = []
+        self._waiting = [True] * len(seats)
+        self._by_rank = sorted(range(len(seats)), key=lambda place: -seats[place].rank)
+        self._highest = 0
+        self._enough: Enough | None = None
+        self._over: asyncio.Future[None] | None = None
+        self._ended_us: int | None = None
+        self.pending = len(seats)
+        """How many have not answered yet."""
+        self.answered_us: int | None = None
+        """When the first gave an opinion, or said that it is not its matter."""
+        self.settled_rank: int | None = None
+        """The highest rank of those who gave an opinion they are sure enough of."""
+        self.surest = -1.0
+        """The highest confidence heard."""
+        self.taken: Heard | None = None
+        """The opinion that was chosen; it alone stays open when the hearing ends."""
+
+    @property
+    def pending_rank(self) -> int | None:
+        """The highest rank that has not answered yet."""
+        while self._highest < len(self._by_rank) and not self._waiting[self._by_rank[self._highest]]:
+            self._highest += 1
+        if self._highest == len(self._by_rank):
+            return None
+        return self._seats[self._by_rank[self._highest]].rank
+
+    def ask(self, said: str, context: Context, budget: Budget) -> None:
+        """Ask every seat, but one that has left too many tasks behind."""
+        for place, seat in enumerate(self._seats):
+            lane = self._notes.lane(f"seat:{seat.name}")
+            self._lanes.append(lane)
+            if self._left.too_many(place):
+                self._tasks.append(None)
+                self._take(place, "failed", f"not asked: {LEFT_BEHIND} of its tasks would not end")
+            else:
+                asking = self._ask(place, said, context, budget)
+                self._tasks.append(self._crew.create_task(asking, name=lane.name))
+
+    async def _ask(self, place: int, said: str, context: Context, budget: Budget) -> None:
+        """Hear one seat; no error of it leaves this task."""
+        given: Opinion | None = None
+        outcome, why = "failed", "it was cancelled from within"
+        try:
+            given = await self._seats[place].agent.answer(said, context, budget)
+            why = "" if given is None else fault(given)
+            outcome = "nonsense" if why else "none" if given is None else "heard"
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            if self._ended_us is None:
+                self._take(place, outcome, why, given)
+            elif given is not None and outcome == "heard":
+                self._note_late(place, given, self._ended_us)
+        if given is not None and (outcome == "nonsense" or self._ended_us is not None):
+            await dismiss(given)
+
+    def _take(self, place: int, outcome: str, why: str, given: Opinion | None = None) -> None:
+        """Note what the seat at *place* answered, and end the listening if that is enough."""
+        seat, lane, now = self._seats[place], self._lanes[place], clock.now()
+        self._waiting[place] = False
+        self.pending -= 1
+        if self.answered_us is None and outcome in {"heard", "none"}:
+            self.answered_us = now
+        if why:
+            self._notes.decide(f"{seat.name}: {outcome}", why)
+        if outcome == "heard" and given is not None:
+            self._heard[place] = Heard(place, seat, given, now)
+            self.surest = max(self.surest, given.confidence)
+            if given.confidence >= seat.settle and (
+                self.settled_rank is None or seat.rank > self.settled_rank
+            ):
+                self.settled_rank = seat.rank
+        else:
+            lane.end(outcome, now, wasted_us=now - lane.began_us)
+        over = self._over
+        if over and not over.done() and (not self.pending or (self._enough and self._enough(self))):
+            over.set_result(None)
+
+    def _note_late(self, place: int, given: Opinion, ended_us: int) -> None:
+        late_ms = (clock.now() - ended_us) // clock.MS
+        because = f"{given.confidence:.2f}, {late_ms} ms after the hearing had ended: not used"
+        self._notes.decide(f"{self._seats[place].name}: late", because)
+
+    async def until(self, enough: Enough, instant: int) -> tuple[Heard, ...]:
+        """Listen until all have answered, *enough* says so, or *instant*; return what came before that."""
+        if self.pending and not enough(self):
+            self._enough = enough
+            self._over = asyncio.get_running_loop().create_future()
+            await clock.wait_until([self._over], instant)
+        return tuple(heard for heard in self._heard if heard and heard.at_us < instant)
+
+    def end(self) -> None:
+        """Cancel who has not answered and walk away; close every opinion but the one taken."""
+        self._ended_us = now = clock.now()
+        for place, (task, lane) in enumerate(zip(self._tasks, self._lanes, strict=True)):
+            if task and not task.done():
+                task.cancel()
+                self._left.note(place, task)
+            if self._waiting[place]:
+                lane.end("late", now, wasted_us=now - lane.began_us)
+        for heard in filter(None, self._heard):
+            lane = self._lanes[heard.place]
+            if self.taken and heard.place == self.taken.place:
+                lane.end("chosen", heard.at_us)
+                continue
+            lane.end("heard", heard.at_us, wasted_us=heard.at_us - lane.began_us)
+            if lingers(heard.opinion):
+                self._crew.create_task(dismiss(heard.opinion), name=f"closing {lane.name}")

@@ -1,0 +1,285 @@
+"""The Council: a responder that asks all its seats, lets one speak, and does what that one promises.
+
+One answer for one turn. At the first deadline, by which a reply still sounds in time, the best opinion is
+taken if it is good enough; if none is, the council listens on behind the bridge, for the first that is, until
+the caller's patience ends. It returns by then in any case. One council belongs to one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from council.actions import Actions
+from council.choose import SCALES, State
+from council.convene import LeftBehind, convene
+from council.dialogue import Deed, Dialogue
+from council.opinions import dismiss, words
+from council.policies import policy as named
+from council.refine import refined
+from council.seat import seated
+from voice import clock
+from voice.responder import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agents.agent import Action, Context, Opinion
+    from council.actions import Done, Tool
+    from council.choose import Ruling, Scales
+    from council.convene import Heard, Hearing
+    from council.dialogue import Opened
+    from council.policies import Policy
+    from council.seat import Seat
+    from voice.budget import Budget
+    from voice.responder import Question
+
+Kind: TypeAlias = Literal["opinion", "clarification", "otherwise", "owed", "nothing"]
+NAME: Final = "council"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the council says in its own name."""
+
+    otherwise: str = "Sorry, I did not get that. Could you say it in other words?"
+    """To words that are nobody's matter."""
+    which: str = "Sorry, do you mean {one}, or {other}?"
+    """When two seats disagree too closely to guess."""
+    still: str = "That is taking a little longer. I will tell you as soon as it is done."
+    """When an action has not ended by the end of the caller's patience."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the council's last answer was: whose opinion, or what else, and why."""
+
+    kind: Kind
+    by: str
+    because: str
+    opinion: Opinion | None = None
+    between: tuple[str, ...] = ()
+    """The seats a clarification asks between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A ruling, with the opinion to speak: the one chosen, or that one refined."""
+
+    ruling: Ruling
+    opinion: Opinion | None
+    answered: bool
+    """Whether any seat did, be it that it has nothing to say."""
+
+
+@dataclass(slots=True)
+class Council:
+    """Seats, heard together; one for each call."""
+
+    seats: Iterable[Seat]
+    call: str
+    """The call's id; it keeps what one call does apart from what another does."""
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """What actions do, by name."""
+    policy: Policy | str = "first-good"
+    scales: Scales = SCALES
+    wording: Wording = field(default_factory=Wording)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is known of the call before anybody speaks."""
+    name: str = NAME
+    last: Spoken | None = None
+    """What was answered last, but on a guess."""
+    _seats: tuple[Seat, ...] = field(init=False, repr=False)
+    _policy: Policy = field(init=False, repr=False)
+    _dialogue: Dialogue = field(init=False, repr=False)
+    _actions: Actions = field(init=False, repr=False)
+    _left: LeftBehind = field(init=False, repr=False, default_factory=LeftBehind)
+
+    def __post_init__(self) -> None:
+        """Seat the agents; raises ConfigError for what is none, and for an unknown policy."""
+        self._seats = seated(self.seats)
+        self._policy = named(self.policy) if isinstance(self.policy, str) else self.policy
+        self._dialogue = Dialogue(self.facts)
+        self._actions = Actions(self.tools, self.call)
+
+    @property
+    def known(self) -> Context:
+        """What the call knows by now: slots, states, whose question is open."""
+        return self._dialogue.known
+
+    async def answer(self, question: Question) -> Reply | None:
+        """Return the one reply, by the question's budget; ``None`` if no seat has answered at all.
+
+        Asked on a guess it changes nothing, and returns no reply that rests on an action.
+        """
+        opened = self._dialogue.look(question.said, question.history)
+        if question.guess:
+            return await self._guess(opened, question)
+        self._dialogue.begin(opened)
+        verdict = await self._hear(opened, question)
+        try:
+            return await self._speak(verdict, opened, question)
+        except BaseException:
+            if verdict.opinion:
+                question.crew.create_task(dismiss(verdict.opinion), name="closing an unspoken reply")
+            raise
+
+    async def _guess(self, opened: Opened, question: Question) -> Reply | None:
+        if opened.owed:
+            return None
+        verdict = await self._hear(opened, question)
+        opinion, ruling = verdict.opinion, verdict.ruling
+        if ruling.doubt:
+            return Reply(self._which(ruling), self.name, ruling.because)
+        if opinion is None or ruling.chosen is None:
+            return None
+        if opinion.action:
+            question.notes.decide("no guess", f"{opinion.action.name} must not run on one")
+            await dismiss(opinion)
+            return None
+        return Reply(opinion.opening, ruling.chosen.seat.name, ruling.because, opinion.rest)
+
+    # --- hearing -----------------------------------------------------------------------------------
+
+    async def _hear(self, opened: Opened, question: Question) -> Verdict:
+        """Ask the seats, and rule."""
+        if opened.owed and not words(opened.asked):
+            return Verdict(self._rule((), opened), None, answered=False)
+        crew, notes = question.crew, question.notes
+        asking = convene(
+            self._seats,
+            opened.asked,
+            opened.context,
+            question.budget,
+            crew=crew,
+            notes=notes,
+            left=self._left,
+        )
+        with asking as hearing:
+            ruling, better = await self._listen(hearing, opened, question)
+            chosen = None if ruling.doubt else ruling.chosen
+            hearing.taken = chosen
+        opinion = chosen.opinion if chosen else None
+        if better and opinion:
+            crew.create_task(dismiss(opinion), name="closing a refined draft")
+        first_us = hearing.answered_us
+        in_time = first_us is not None and first_us < question.budget.ends_us
+        return Verdict(ruling, better or opinion, answered=in_time)
+
+    async def _listen(
+        self, hearing: Hearing, opened: Opened, question: Question
+    ) -> tuple[Ruling, Opinion | None]:
+        """Listen until the first deadline, and if nothing good enough has come, until the last."""
+        policy, sound_by = self._policy, min(question.sound_by, question.budget)
+        refiner = policy.refiner
+        if refiner and refiner.fits(sound_by):
+            heard = await hearing.until(policy.enough, sound_by.keep(refiner.needs_us()).ends_us)
+            ruling = self._rule(heard, opened)
+            better = await self._refine(ruling, heard, sound_by, opened, question)
+            if better:
+                return ruling, better
+        ruling = self._rule(await hearing.until(policy.enough, sound_by.ends_us), opened)
+        if not ruling.good:
+            if hearing.pending:
+                because = f"{ruling.because}; {hearing.pending} to be heard"
+                question.notes.decide("listening on", because)
+            ruling = self._rule(await hearing.until(self._any_good, question.budget.ends_us), opened)
+        return ruling, None
+
+    async def _refine(
+        self, ruling: Ruling, heard: tuple[Heard, ...], sound_by: Budget, opened: Opened, question: Question
+    ) -> Opinion | None:
+        refiner = self._policy.refiner
+        if not (refiner and ruling.chosen and ruling.good):
+            return None
+        return await refined(
+            refiner,
+            opened.asked,
+            heard,
+            ruling.chosen,
+            sound_by=sound_by,
+            budget=question.budget,
+            crew=question.crew,
+            notes=question.notes,
+        )
+
+    def _any_good(self, hearing: Hearing) -> bool:
+        return hearing.surest >= self.scales.good
+
+    def _rule(self, heard: tuple[Heard, ...], opened: Opened) -> Ruling:
+        context = opened.context
+        state = State(context.asked_by if context.expects else "", opened.standing.doubt)
+        return self._policy.choose(heard, state, self.scales)
+
+    # --- speaking ----------------------------------------------------------------------------------
+
+    async def _speak(self, verdict: Verdict, opened: Opened, question: Question) -> Reply | None:
+        """Say what is owed, and what was chosen; do what that promises."""
+        under_way = [deed.task for deed in opened.owed if deed.exchange == opened.exchange]
+        await clock.wait_until(under_way, question.budget.ends_us)
+        ruling, opinion, chosen = verdict.ruling, verdict.opinion, verdict.ruling.chosen
+        again = self._actions.key(opinion.action, opened.exchange) if opinion and opinion.action else ""
+        owed = [told for deed in opened.owed if deed.key != again and (told := self._tell(deed)) is not None]
+        if ruling.doubt:
+            names = tuple(one.seat.name for one in ruling.doubt)
+            self._dialogue.doubt(names)
+            self.last = Spoken("clarification", self.name, ruling.because, between=names)
+            text = self._which(ruling)
+        elif opinion and chosen:
+            self.last = Spoken("opinion", chosen.seat.name, ruling.because, opinion)
+            return await self._let_speak(chosen.seat.name, opinion, owed, opened, question)
+        elif opened.owed:
+            self.last = Spoken("owed", self.name, "what was done has not been heard")
+            text = "" if owed else self.wording.still
+        elif verdict.answered:
+            self.last = Spoken("otherwise", self.name, ruling.because)
+            text = self.wording.otherwise
+        else:
+            self.last = Spoken("nothing", self.name, "no seat has answered")
+            return None
+        return Reply(" ".join(filter(None, (*owed, text))), self.last.by, self.last.because)
+
+    async def _let_speak(
+        self, name: str, opinion: Opinion, owed: list[str], opened: Opened, question: Question
+    ) -> Reply:
+        """Return the chosen opinion as the reply, once its action has been done."""
+        because = self.last.because if self.last else ""
+        for took, what in (("transfer", opinion.transfer), ("end of the call", opinion.ends_call)):
+            if what:
+                question.notes.decide(took, f"{name}: {what if isinstance(what, str) else opinion.because}")
+        if not opinion.action:
+            self._dialogue.commit(name, opinion)
+            text = " ".join((*owed, opinion.opening))
+            return Reply(text, name, because, opinion.rest)
+        deed = self._do(opinion.action, name, opinion, opened, question)
+        await clock.wait_until([deed.task], question.budget.ends_us)
+        told = self._tell(deed)
+        if told is not None and deed.succeeded:
+            return Reply(" ".join((*owed, told)), name, because, opinion.rest)
+        question.crew.create_task(dismiss(opinion), name="closing what was not done")
+        if told is None:
+            question.notes.decide("action under way", f"{opinion.action.name} has outlasted the patience")
+            told = self.wording.still
+        return Reply(" ".join((*owed, told)), name, because)
+
+    def _do(self, action: Action, name: str, opinion: Opinion, opened: Opened, question: Question) -> Deed:
+        """Begin the *action* of the chosen *opinion*, which takes effect when that has succeeded."""
+        key = self._actions.key(action, opened.exchange)
+        number = 0 if self._actions.begun(key) else self._dialogue.reserve()
+
+        def then(done: Done) -> None:
+            self._dialogue.did(number, name, opinion, failed=bool(done.failure))
+
+        task = self._actions.run(action, key, question.crew, question.notes, then)
+        deed = Deed(key, action, opinion.opening, question.said, opened.exchange, len(question.history), task)
+        self._dialogue.owe(deed)
+        return deed
+
+    def _tell(self, deed: Deed) -> str | None:
+        told = deed.told()
+        deed.tellings += told is not None
+        return told
+
+    def _which(self, ruling: Ruling) -> str:
+        one, other = (heard.seat.about for heard in ruling.doubt)
+        return self.wording.which.format(one=one, other=other)

@@ -1,0 +1,192 @@
+"""The dialogue of one call: what it knows, whose question is open, and what was done but not yet told.
+
+Nothing here is changed by a guess. What a chosen opinion changes is taken back when its reply was not heard
+and the caller's words are asked about again, because they come again whole; what an action has *done* is
+never taken back: it is told until it has been heard, and only the words that are new are asked about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from agents.agent import PERSON, Context
+from council.opinions import RESULT, words
+from voice.text import speakable
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from agents.agent import Action, Opinion
+    from council.actions import Done
+    from voice.responder import Said
+
+TELLINGS: Final = 3
+"""What was done is told so often at most, if no telling is heard whole."""
+HEARD: Final = 0.5
+"""The share of its words by which a telling counts as heard."""
+
+
+@dataclass(slots=True)
+class Deed:
+    """An action that was begun, and how it is told."""
+
+    key: str
+    action: Action
+    opening: str
+    said: str
+    """The caller's words it answers."""
+    exchange: int
+    since: int
+    """How long the history was when it began."""
+    task: asyncio.Task[Done]
+    tellings: int = 0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it has ended, and well."""
+        return self.task.done() and not self.task.cancelled() and not self.task.result().failure
+
+    def told(self) -> str | None:
+        """Return what to say of it; ``None`` while it is under way."""
+        if not self.task.done():
+            return None
+        return (
+            self.opening.replace(RESULT, self.task.result().result)
+            if self.succeeded
+            else self.action.otherwise
+        )
+
+    def was_heard(self, history: tuple[Said, ...]) -> bool:
+        """Say whether the caller has heard of it by *history*."""
+        telling = self.told()
+        if telling is None:
+            return False
+        if self.tellings >= TELLINGS:
+            return True
+        wanted = set(words(telling)) | set(words(speakable(telling)))
+        need = HEARD * min(len(set(words(telling))), len(set(words(speakable(telling)))))
+        return any(
+            len(wanted & set(words(said.text))) >= need
+            for said in history[self.since :]
+            if said.who != "caller"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the dialogue knows, and between which seats the caller has been asked to choose."""
+
+    known: Context
+    doubt: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a turn begins with: the words to ask the seats about, what they may know, and what is owed."""
+
+    exchange: int
+    asked: str
+    standing: Standing
+    context: Context
+    owed: tuple[Deed, ...]
+
+
+class Dialogue:
+    """What a call knows by now."""
+
+    def __init__(self, facts: Mapping[str, str]) -> None:
+        """*facts* come with the call: its number, its tenant."""
+        self._now = self._before = Standing(Context(facts=MappingProxyType(dict(facts))))
+        self._exchange = -1
+        self._commits = 0
+        self._deeds: tuple[Deed, ...] = ()
+
+    @property
+    def known(self) -> Context:
+        """What the call knows, as the last chosen opinion left it."""
+        return self._now.known
+
+    def look(self, said: str, history: tuple[Said, ...]) -> Opened:
+        """Return what a turn about *said* begins with; changes nothing.
+
+        Words that were answered stand in the history. As long as none are added to it, turns are about the
+        same words and more: one exchange.
+        """
+        exchange = sum(one.who == "caller" for one in history)
+        standing = self._before if exchange == self._exchange else self._now
+        owed = tuple(deed for deed in self._deeds if not deed.was_heard(history))
+        answered = [deed.said for deed in owed if deed.exchange == exchange and said.startswith(deed.said)]
+        asked = said[max(map(len, answered), default=0) :].lstrip(" ,.;")
+        return Opened(exchange, asked, standing, replace(standing.known, history=history), owed)
+
+    def begin(self, opened: Opened) -> None:
+        """Begin the turn that :meth:`look` looked at."""
+        self._exchange, self._deeds = opened.exchange, opened.owed
+        self._before = self._now = opened.standing
+
+    def commit(self, name: str, opinion: Opinion) -> None:
+        """Let what the chosen *opinion* of the seat *name* changes take effect."""
+        self._commits += 1
+        self._now = Standing(_asked(_learned(self._now.known, name, opinion), name, opinion))
+
+    def doubt(self, names: tuple[str, ...]) -> None:
+        """Note that the caller is asked which of the seats *names* was meant; no other question is open."""
+        self._commits += 1
+        self._now = Standing(replace(self._now.known, asked_by="", expects=""), names)
+
+    def reserve(self) -> int:
+        """Note that an action was begun whose opinion takes effect when it has succeeded; nobody asks now."""
+        self._commits += 1
+        self._now, self._before = (
+            Standing(replace(one.known, asked_by="", expects="")) for one in (self._now, self._before)
+        )
+        return self._commits
+
+    def did(self, number: int, name: str, opinion: Opinion, *, failed: bool) -> None:
+        """Let an action's opinion take effect for good; if it *failed*, offer a person and no more.
+
+        *number* is what was reserved for it: if something else was said since, its question is not open.
+        """
+        latest = number == self._commits
+
+        def done(standing: Standing) -> Standing:
+            known = standing.known
+            if not failed:
+                known = _learned(known, name, opinion)
+            if latest:
+                known = _offered(known, opinion) if failed else _asked(known, name, opinion)
+            return Standing(known, () if latest else standing.doubt)
+
+        self._now, self._before = done(self._now), done(self._before)
+
+    def owe(self, deed: Deed) -> None:
+        """Remember *deed* until it has been heard of; told in new words, it is the same deed."""
+        self._deeds = (*(one for one in self._deeds if one.key != deed.key), deed)
+
+
+def _learned(known: Context, name: str, opinion: Opinion) -> Context:
+    """Return *known* with the state and slots of *opinion*; an empty slot is forgotten."""
+    slots = {slot: value for slot, value in {**known.slots, **opinion.slots}.items() if value}
+    states = {**known.states, name: opinion.state}
+    return replace(known, slots=MappingProxyType(slots), states=MappingProxyType(states))
+
+
+def _asked(known: Context, name: str, opinion: Opinion) -> Context:
+    """Return *known* with the question of *opinion*, if it is one, as the one that is open.
+
+    Who has no state of its own and expects what is expected already ("You're welcome. So, which account?")
+    leaves the question with the seat that asked it.
+    """
+    if opinion.expects and opinion.expects == known.expects and opinion.state is None:
+        return known
+    asks = opinion.expects or opinion.opening.rstrip().endswith("?")
+    return replace(known, asked_by=name if asks else "", expects=opinion.expects)
+
+
+def _offered(known: Context, opinion: Opinion) -> Context:
+    """Return *known* after the action of *opinion* has failed."""
+    offers = opinion.action and opinion.action.otherwise.rstrip().endswith("?")
+    return replace(known, asked_by="", expects=PERSON if offers else "")

@@ -1,0 +1,1 @@
+"""Runnable scenarios, above everything else."""

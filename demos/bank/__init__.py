@@ -1,0 +1,1 @@
+"""A bank's call centre: eight tasks over a SQLite file, greeting, closing and handoff."""

@@ -1,0 +1,135 @@
+"""The bank's council: what ``bank.toml`` says, a seat an agent, and tools on the caller's own books.
+
+Who the caller is comes with the call, as the telephone network or a login would tell it; no agent asks for it
+and no tool takes it, so nothing that is said can reach another caller's data.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import shutil
+import tempfile
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from agents.form import Form
+from agents.handoff import Handoff
+from agents.llm import Llm
+from agents.lookup import Lookup, Sql
+from agents.slot import Slot
+from agents.smalltalk import Smalltalk
+from council.council import Council
+from council.seat import Seat
+from demos.bank.books import DOES, Books, make
+from voice import clock
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agents.agent import Agent
+    from agents.backends.backend import Backend
+    from council.actions import Tool
+
+CONFIG: Final = Path(__file__).with_name("bank.toml")
+CALLER: Final = "1001"
+"""The customer who calls, unless told otherwise."""
+
+
+class Transfer(Form):
+    """A form that moves money from one account to another one."""
+
+    def objection(self, values: Mapping[str, str]) -> tuple[str, str] | None:
+        """Refuse a transfer from an account to itself."""
+        same = values.get("source") and values.get("source") == values.get("destination")
+        return ("destination", "That is the account it comes from.") if same else None
+
+
+def open_bank(
+    path: Path = CONFIG,
+    *,
+    database: Path | None = None,
+    customer: str = CALLER,
+    backend: Backend | None = None,
+) -> Callable[[], Council]:
+    """Return what makes a council for each call of *customer*, as the file at *path* says; blocks.
+
+    The books are at *database*, made if they are not there; without one they are new and last as long
+    as the program. With a *backend* the file's ``llm`` agents have a seat as well. Raises ConfigError.
+    """
+    books = database or _passing()
+    make(books)
+    seats = _seats(_tables(path), books, backend, path)
+    return partial(_council, itertools.count(1), seats, Books(books, customer))
+
+
+def _passing() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="bank-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder / "books.db"
+
+
+def _council(numbers: Iterator[int], seats: tuple[Seat, ...], books: Books) -> Council:
+    """Return the council of the next call; its agents keep nothing, so that calls may share them."""
+    return Council(
+        seats,
+        call=f"{books.customer}-{next(numbers)}",
+        tools={what: _tool(books, what) for what in DOES},
+        facts={"customer": books.customer},
+    )
+
+
+def _tool(books: Books, what: str) -> Tool:
+    async def run(details: Mapping[str, str], key: str) -> str:
+        return await clock.offload(books.do, what, details, key)
+
+    return run
+
+
+def _tables(path: Path) -> list[dict[str, Any]]:
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))["agent"]
+        return msgspec.convert(tables, list[dict[str, Any]])
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
+    except (ValueError, KeyError, msgspec.ValidationError) as error:
+        raise ConfigError(f"has no agents ({error})", where=str(path), remedy="say [[agent]]") from None
+
+
+def _seats(
+    tables: list[dict[str, Any]], books: Path, backend: Backend | None, path: Path
+) -> tuple[Seat, ...]:
+    kinds: Mapping[str, Callable[..., Agent | None]] = {
+        "form": _form(Form),
+        "transfer": _form(Transfer),
+        "lookup": lambda name, query, **told: Lookup(name, Sql(books, query), **told),
+        "smalltalk": Smalltalk,
+        "handoff": Handoff,
+        "llm": lambda name, **told: Llm(name, backend, **told) if backend else None,
+    }
+    seats = []
+    for number, table in enumerate(tables, 1):
+        where = f"{path}, agent {number}"
+        told = dict(table)
+        kind, rank, about = told.pop("kind", ""), told.pop("rank", 0), told.pop("about", "")
+        if kind not in kinds:
+            raise ConfigError(f"no kind {kind!r}", where=where, remedy=f"there are {', '.join(kinds)}")
+        try:
+            agent = kinds[kind](**told)
+        except (TypeError, msgspec.ValidationError) as error:
+            raise ConfigError(str(error), where=where, remedy="mend it") from None
+        if agent is not None:
+            seats.append(Seat(agent, rank=rank, about=about))
+    return tuple(seats)
+
+
+def _form(kind: type[Form]) -> Callable[..., Agent]:
+    def made(name: str, slots: list[Any] | None = None, **told: Any) -> Agent:
+        return kind(name, msgspec.convert(slots or [], list[Slot]), **told)
+
+    return made

@@ -1,0 +1,13 @@
+"""The smallest agent of a new domain: ``python demos/smallest.py`` lets you talk to it."""
+
+from agents.form import Form
+from agents.slot import Slot
+from agents.trial import chat
+
+DAY = Slot(name="day", type="date", ask="Which day?")
+GUESTS = Slot(name="guests", type="number", ask="How many people?")
+DONE = "A table for {guests} on {day}. See you then!"
+table = Form("table", [DAY, GUESTS], trigger=["table"], done=DONE, action="book")
+
+if __name__ == "__main__":
+    chat(table)

@@ -1,0 +1,135 @@
+"""The kit finds what an agent does not keep, and finds nothing in one that keeps it all."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from agents.agent import Opinion
+from agents.check import check_agent, proven
+from voice import clock
+from voice.clock import MS, SECOND
+
+
+class Good:
+    name = "good"
+
+    async def answer(self, utterance, context, budget):
+        del context
+        async with clock.move_on_at(budget.share(100 * MS).ends_us):
+            await clock.sleep(100 * MS - 1)
+            return Opinion("Hello.", 0.5) if utterance else None
+        return None
+
+
+class Sleeper(Good):
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        await asyncio.get_running_loop().create_future()
+
+
+class Deaf(Good):
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        for _ in range(5):
+            try:
+                await clock.sleep(10 * MS)
+            except asyncio.CancelledError:
+                continue
+        return Opinion("Hello.", 0.5)
+
+
+class Blocker(Good):
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        threading.Event().wait(0.08)
+        return Opinion("Hello.", 0.5)
+
+
+class Counter(Good):
+    said = 0
+
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        self.said += 1
+        return Opinion(f"Hello number {self.said}.", 0.5)
+
+
+class Writer(Good):
+    async def answer(self, utterance, context, budget):
+        del budget
+        context.slots["last"] = utterance
+
+
+class Overrunner(Good):
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        await clock.sleep(2 * SECOND)
+
+
+class Raiser(Good):
+    async def answer(self, utterance, context, budget):
+        raise ValueError(utterance, context, budget)
+
+
+class Nonsense(Good):
+    def __init__(self, given):
+        self.given = given
+
+    async def answer(self, utterance, context, budget):
+        del utterance, context, budget
+        return self.given
+
+
+async def test_a_good_agent_breaks_nothing():
+    assert await check_agent(Good()) == ()
+
+
+@pytest.mark.parametrize(
+    ("agent", "broken"),
+    [
+        (Sleeper(), "it does not keep to its budget"),
+        (Deaf(), "it does not end when it is cancelled"),
+        (Blocker(), "it holds the loop longer than"),
+        (Counter(), "it is not pure"),
+        (Writer(), "it raises TypeError"),
+        (Overrunner(), "it goes on although no time is left"),
+        (Raiser(), "it raises ValueError"),
+        (Nonsense("hello"), "it gives str, no Opinion"),
+        (Nonsense(Opinion("...", 0.5)), "it says nothing"),
+        (Nonsense(Opinion("Hello.", 2)), "its confidence is 2"),
+        (Nonsense(Opinion("It is {result}.", 0.5)), "{result} without an action"),
+        (Nonsense(Opinion("Hello.", 0.5, slots={"a": 1})), "a text of it is none"),
+    ],
+    ids=lambda each: getattr(type(each), "__name__", ""),
+)
+async def test_what_is_broken_is_found(agent, broken):
+    found = await check_agent(agent, ("hello",))
+    assert any(broken in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        (Good, "Good is a class: make one of it"),
+        (object(), "object has no name"),
+        (type("A", (), {"name": "a"})(), "A has no `async def answer(utterance, context, budget)`"),
+        (type("A", (), {"name": "a", "answer": lambda *_: None})(), "A has no `async def answer"),
+        ("agent", "str has no name"),
+    ],
+)
+async def test_what_is_no_agent_is_said_to_be_none(agent, why):
+    assert proven(agent).startswith(why)
+    assert await check_agent(agent) == (proven(agent),)
+
+
+def test_an_answer_with_other_arguments_is_no_agents():
+    class Other:
+        name = "other"
+
+        async def answer(self, utterance):
+            del utterance
+
+    assert proven(Other()) == "Other.answer does not take (utterance, context, budget)"

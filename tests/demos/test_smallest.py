@@ -1,0 +1,40 @@
+"""A new agent in a new domain is one short file."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+from agents.check import check_agent
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "demos" / "smallest.py"
+
+
+def test_it_is_no_longer_than_it_says():
+    assert len(FILE.read_text("utf-8").splitlines()) <= 15
+
+
+def test_it_talks():
+    done = subprocess.run(  # noqa: S603 - our own
+        [sys.executable, str(FILE)],
+        input="do you have a table for friday\nfour\nwhat\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout.splitlines() == [
+        "How many people?",
+        "A table for 4 on Friday. See you then!",
+        "-> book(day='Friday', guests='4')",
+        "(that is not my matter)",
+    ]
+
+
+async def test_it_keeps_what_an_agent_promises():
+    table = runpy.run_path(str(FILE))["table"]
+    assert await check_agent(table, ("a table please", "tomorrow", "banana", "two")) == ()

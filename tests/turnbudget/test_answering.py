@@ -1,0 +1,99 @@
+"""Who answers a run's calls, and what it cost: every attempt by the price of its own backend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from stage import ASK, play
+
+from agents.backends.backend import Timing
+from agents.scripted import ScriptedResponder
+from agents.simulated.make import make
+from agents.solo import LlmResponder
+from turnbudget.answering import open_answering
+from turnbudget.config import Config, LlmTable
+from turnbudget.records import Engine
+from voice.errors import ConfigError
+
+USED = Timing("simulated:gpu-small", "m", 0, tokens_in=1_000, tokens_cached=600, tokens_out=50)
+
+
+def answering(**table):
+    return open_answering(Config(llm=LlmTable(**table)))
+
+
+def priced(backend, *timings, **table):
+    """What *timings* cost a run that *backend* answers."""
+    made = answering(backend=backend, **table)
+    made.timings.extend(timings)
+    return made.usd()
+
+
+async def test_without_a_backend_the_table_answers_and_costs_nothing():
+    made = answering()
+    assert isinstance(made.make(), ScriptedResponder)
+    assert (made.engine.name, made.usd()) == ("scripted", None)
+    await made.ready()
+    await made.aclose()
+
+
+def test_each_call_has_a_responder_of_its_own_on_one_backend():
+    made = answering(backend="simulated:gpu-small", system="Be kind.", max_tokens=20)
+    one, other = made.make(), made.make()
+    assert isinstance(one, LlmResponder)
+    assert one is not other
+    assert one._backend is other._backend
+    assert (one._system.text, one._max_tokens) == ("Be kind.", 20)
+
+
+def test_the_summary_says_who_answers_and_why():
+    assert answering(backend="simulated:gpu-small").engine == Engine(
+        job="responder", name="llm:simulated:gpu-small", why="llm.backend = 'simulated:gpu-small'"
+    )
+    both = answering(backend="simulated:gpu-small", second="simulated:lpu", mode="hedge").engine
+    assert (both.name, both.why) == (
+        "llm:hedge",
+        "llm.backend = 'simulated:gpu-small', hedge with 'simulated:lpu'",
+    )
+
+
+def test_the_cost_is_the_sum_over_all_attempts():
+    """Also of those that were cancelled: their tokens were made."""
+    once = make("gpu-small").price(USED)
+    assert once > 0
+    cancelled = replace(USED, ending="cancelled", attempt=1)
+    assert priced("simulated:gpu-small", USED, cancelled) == pytest.approx(2 * once)
+
+
+def test_under_a_mode_each_attempt_has_the_price_of_its_own_backend():
+    other = replace(USED, backend="simulated:gpu-batched")
+    both = make("gpu-small").price(USED) + make("gpu-batched").price(other)
+    assert make("gpu-batched").price(other) > make("gpu-small").price(USED)
+    assert priced(
+        "simulated:gpu-small", USED, other, second="simulated:gpu-batched", mode="race"
+    ) == pytest.approx(both)
+
+
+def test_a_cost_of_which_a_part_is_unknown_is_unknown():
+    assert priced("simulated:wafer-scale", replace(USED, backend="simulated:wafer-scale")) is None
+    partly = replace(USED, backend="simulated:wafer-scale")
+    assert priced("simulated:gpu-small", USED, partly, second="simulated:wafer-scale") is None
+    assert priced("openai:http://127.0.0.1:1/v1", replace(USED, backend="openai"), model="m") is None
+
+
+def test_no_attempt_is_no_cost_that_is_known():
+    assert priced("simulated:gpu-small") is None
+
+
+async def test_the_attempts_of_every_call_are_counted():
+    made = answering(backend="simulated:gpu-small")
+    for _ in range(2):
+        await play(ASK, responder=made.make())
+    assert [timing.ending for timing in made.timings] == ["done", "done"]
+    assert made.usd() == pytest.approx(sum(make("gpu-small").price(timing) for timing in made.timings))
+
+
+def test_a_backend_that_is_none_is_refused_before_any_call():
+    with pytest.raises(ConfigError, match="no preset is called 'nope'"):
+        answering(backend="simulated:nope")
