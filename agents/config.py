@@ -133,7 +133,8 @@ class ToolTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class LlmTable(AgentTable, frozen=True, kw_only=True, tag="llm"):
     """A backend with a domain prompt; see :class:`agents.llm.Llm`."""
 
-    backend: str
+    backend: str = ""
+    """Which of several, for whoever makes backends; '' is the only one."""
     system: str = SYSTEM
     tools: tuple[ToolTable, ...] = ()
     trigger: Words = ()

@@ -108,10 +108,11 @@ class Form:
 
     def consider(self, heard: Heard, context: Context) -> Opinion | None:
         """Return the opinion on what was *heard*; a subclass that must wait for something awaits it first."""
-        before = Progress.of(context.states.get(self.name))
-        if not heard.words:
-            return None
+        state = context.states.get(self.name)
         started = self.starts(heard)
+        if not heard.words or not (started or state):
+            return None
+        before = Progress.of(state)
         if before.done:
             before = Progress() if started else before
         mine = before.open and self._asked(before, context)
@@ -141,9 +142,9 @@ class Form:
 
     def starts(self, heard: Heard) -> float:
         """Return how sure the words alone make it that this form is meant; 0 if they do not."""
-        if found(self._trigger, heard.last_words):
-            return self._confidence
         if found(self._trigger, heard.words):
+            if found(self._trigger, heard.last_words):
+                return self._confidence
             # "check my account, I'm sorry, I need a checkbook" takes the account back; "move 50 from
             # checking, sorry, savings" does not take back the move.
             taken_back = _ANOTHER_WISH.search(heard.last_words)
@@ -255,12 +256,11 @@ class Form:
         """
         filling = fill(self._slots, heard, Progress(), before.asking, mine=False, triggered=False)
         values = filling.progress.values
-        if not filling.new:
-            return None
-        if all(before.values.get(slot) == values[slot] for slot in filling.new):
+        same = all(before.values.get(slot) == values[slot] for slot in filling.new)
+        if (filling.new and same) or repeats(heard.text, before.values):
             return self._opinion(self._settled, before, RESUMED, "said again")
         whole = all(slot.name in values for slot in self._slots if slot.required)
-        if whole and (heard.mends or _ALSO.search(heard.words)):
+        if filling.new and whole and (heard.mends or _ALSO.search(heard.words)):
             return self._next(filling, RESUMED)
         return None
 

@@ -257,6 +257,9 @@ async def _entered(client: aiomqtt.Client) -> AsyncGenerator[aiomqtt.Client, Non
     finally:
         with clock.beyond(), contextlib.suppress(aiomqtt.MqttError):
             await client.__aexit__(None, None, None)
+        gone = client._disconnected  # noqa: SLF001 - else asyncio complains that nobody has looked at it
+        if gone.done() and not gone.cancelled():
+            gone.exception()
 
 
 def _acknowledge(client: aiomqtt.Client) -> None:

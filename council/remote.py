@@ -187,6 +187,7 @@ class Requester:
 
     def lost(self, why: str) -> None:
         """Give up what is open: its answers would go to a connection that is no more."""
+        self._roll.doubt()
         self._give_up(f"the connection was lost ({why})", lambda _: True)
 
     def _give_up(self, because: str, concerns: Callable[[str], bool]) -> None:

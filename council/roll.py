@@ -7,13 +7,14 @@ a worker that has been silent for three of its own heartbeats is taken for dead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from council.wire import Status
 
 BEATS: Final = 3
+LONG_AGO: Final = -(10**18)
 WORKERS: Final = 10_000
 """More are not remembered: anybody the broker lets in can make them up."""
 
@@ -55,6 +56,11 @@ class Roll:
     def vacant(self, seat: str, now_us: int) -> bool:
         """Say whether *seat* had workers and now has none; of a seat never heard of nothing is known."""
         return bool(self._signs.get(seat)) and not self.serving(seat, now_us)
+
+    def doubt(self) -> None:
+        """Believe nobody until the next sign of life: our own connection was gone, and perhaps theirs."""
+        for workers in self._signs.values():
+            workers.update({name: replace(sign, at_us=LONG_AGO) for name, sign in workers.items()})
 
     def forget_gone(self, now_us: int) -> None:
         """Forget all workers that serve no more."""

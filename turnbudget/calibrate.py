@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from agents.simulated.law import Law
 from agents.simulated.remote import Remote
 from turnbudget import fit
 from turnbudget.samples import alone, by_kind, cache_block, placed, tokens
@@ -22,7 +23,6 @@ from voice.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.simulated.law import Law
     from turnbudget.fit import Array
     from turnbudget.samples import Kind, Sample
 
@@ -39,6 +39,8 @@ BENT: Final = 0.25
 MOST: Final = 0.8
 """A server's own figures are used if so many of its answers tell them."""
 SHARES: Final = (1, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+SMALL: Final = 0.05
+"""The least share of its usual cost that a prompt is taken to have cost."""
 WORSE: Final = 1.1
 """A share that foretells this much worse than the best is passed over for a smaller one."""
 GRID: Final = 100
@@ -68,13 +70,8 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
             f"only {len(single)} answers, which fit nothing", where=name, remedy=f"probe with --n {2 * LEAST}"
         )
     notes: list[str] = []
-    costs = slopes(single, notes)
-    share, first, stalls = _eased(single, costs)
-    if share < 1:
-        notes.append(
-            f"noise grows with the prompt, which the preset's does not: {1 - share:.0%} of what tokens cost "
-            "is taken as a cost of every request"
-        )
+    costs = _costs(single, notes)
+    first, stalls = costs.first
     if stalls:
         notes.append(f"{stalls} stalls seen; their tail is a guess until there are many")
     pace, sigma, burst = _pace(single, notes)
@@ -94,9 +91,10 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
         stall=round(first.stall, 5),
         stall_us=_whole(first.stall_us),
         alpha=round(min(100.0, max(0.2, first.alpha)), 3),
-        uncached_us=round(float(share * costs[0]), 2),
+        uncached_us=round(float(costs.tokens[0]), 2),
         cache_block=block,
-        cached_us=round(float(share * costs[1]), 2),
+        cached_us=round(float(costs.tokens[1]), 2),
+        token_sigma=round(costs.sigma, 4),
         tpot_median_us=round(pace * scale, 1),
         tpot_sigma=round(sigma, 4),
         load_us=round(load * scale, 1),
@@ -106,23 +104,74 @@ def preset(samples: Sequence[Sample], name: str, model: str) -> tuple[Remote, tu
     return remote, tuple(notes)
 
 
-def slopes(single: Sequence[Sample], notes: list[str]) -> Array:
-    """Return what each uncached and cached token adds, by the server's own prefill time if it tells one."""
-    prefill = [each.prefill_us for each in single if each.prefill_us is not None]
-    told = len(prefill) >= MOST * len(single)
-    used = [each for each in single if not told or each.prefill_us is not None]
-    spans = [each.prefill_us if told else each.ttft_us for each in used]
-    y = np.array(spans, np.float64)
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What uncached and cached tokens add each, how much both vary, and the law (and stalls) of the rest."""
+
+    tokens: Array
+    sigma: float
+    first: tuple[Law, int]
+
+
+def _costs(single: Sequence[Sample], notes: list[str]) -> _Costs:
+    """Return what a first token is made of: by the server's own prefill time, if it tells that."""
+    told = [each for each in single if each.prefill_us is not None]
+    if len(told) < MOST * len(single):
+        return _seen(single, notes)
+    prefill = np.array([each.prefill_us for each in told], np.float64)
+    made = _slopes(told, prefill, notes)
+    slopes = np.array(made.slopes)
+    if not slopes.any():
+        return _seen(single, [])
+    notes.append("cost of tokens by the server's own prefill time")
+    always = max(0.0, made.intercept)
+    used = _turns(told)
+    prefill = np.array([each.prefill_us for each in used], np.float64)
+    own = tokens(used) @ slopes
+    _, sigma = fit.lognormal(np.maximum(prefill - always, SMALL * own) / own)
+    ttft = np.array([each.ttft_us for each in used], np.float64)
+    return _Costs(slopes, sigma, fit.law(ttft - prefill + always))
+
+
+def _seen(single: Sequence[Sample], notes: list[str]) -> _Costs:
+    """Return what a first token is made of, as seen from outside.
+
+    Where noise grows with the prompt, what is left of a short request is often nothing or less, which no law
+    gives: then a share of what tokens cost is taken as a cost of every request, the one that foretells best.
+    """
+    ttft = np.array([each.ttft_us for each in single], np.float64)
+    slopes = np.array(_slopes(single, ttft, notes).slopes)
+    used = _turns(single)
+    ttft = np.array([each.ttft_us for each in used], np.float64)
+    found: list[tuple[float, float, tuple[Law, int]]] = []
+    for share in SHARES if slopes.any() else SHARES[:1]:
+        first = fit.law(ttft - tokens(used) @ (share * slopes))
+        found.append((_misfit(single, share * slopes, first[0]), share, first))
+    best = min(misfit for misfit, *_ in found)
+    _, share, first = next(made for made in found if made[0] <= best * WORSE)
+    if share < 1:
+        notes.append(
+            f"noise grows with the prompt: {1 - share:.0%} of what tokens cost is put on every request"
+        )
+    return _Costs(share * slopes, 0.0, first)
+
+
+def _slopes(single: Sequence[Sample], y: Array, notes: list[str]) -> fit.Line:
     # Each kind counts by its own size: a long prompt's noise is larger, and it is not more true.
-    usual = {kind: float(np.median(y[rows])) for kind, rows in by_kind(used).items()}
-    weights = np.array([RELEVANT.get(each.kind, ELSE) / max(1.0, usual[each.kind]) for each in used])
-    made = fit.line(tokens(used), y, weights)
+    usual = {kind: float(np.median(y[rows])) for kind, rows in by_kind(single).items()}
+    weights = np.array([RELEVANT.get(each.kind, ELSE) / max(1.0, usual[each.kind]) for each in single])
+    made = fit.line(tokens(single), y, weights)
     for what, slope, bounds in zip(("uncached", "cached"), made.slopes, made.intervals, strict=True):
         if not slope:
             notes.append(f"no cost of {what} tokens told apart from 0 (at most {bounds[1]:.1f} µs each)")
-    if told:
-        notes.append("cost of tokens by the server's own prefill time")
-    return np.array(made.slopes)
+    return made
+
+
+def _turns(single: Sequence[Sample]) -> Sequence[Sample]:
+    """Return the requests that are most like a turn's, of which there are enough."""
+    turns = [each for each in single if each.kind == "cached"]
+    short = [each for each in single if each.kind != "uncached"]
+    return next((some for some in (turns, short) if len(some) >= LEAST), single)
 
 
 def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
@@ -148,29 +197,17 @@ def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
 
 def predicted(remote: Remote, samples: Sequence[Sample], rng: Random) -> Array:
     """Return times to the first token that *remote* may give for requests such as *samples*."""
-    fixed = tokens(placed(samples, int(remote.cache_block))) @ np.array(
+    costs = tokens(placed(samples, int(remote.cache_block))) @ np.array(
         [remote.uncached_us, remote.cached_us]
     )
-    fixed += np.array([0 if each.reused else remote.handshake_us for each in samples])
-    return np.array([own + remote.law.draw(rng) for own in fixed for _ in range(DRAWS)], np.float64)
-
-
-def _eased(single: Sequence[Sample], costs: Array) -> tuple[float, Law, int]:
-    """Return which share of *costs* foretells best, the law of a first token without it, and its stalls.
-
-    All of it, but where noise grows with the prompt: what is left of a short request is then often nothing or
-    less, which no law gives.
-    """
-    turns = [each for each in single if each.kind == "cached"]
-    short = [each for each in single if each.kind != "uncached"]
-    used = next((some for some in (turns, short) if len(some) >= LEAST), single)
-    ttft = np.array([each.ttft_us for each in used], np.float64)
-    found: list[tuple[float, float, Law, int]] = []
-    for share in SHARES if costs.any() else SHARES[:1]:
-        law, stalls = fit.law(ttft - tokens(used) @ (share * costs))
-        found.append((_misfit(single, share * costs, law), share, law, stalls))
-    best = min(misfit for misfit, *_ in found)
-    return next(made for misfit, *made in found if misfit <= best * WORSE)  # type: ignore[return-value]
+    connects = [0 if each.reused else remote.handshake_us for each in samples]
+    first, vary = remote.law, Law(1, remote.token_sigma)
+    drawn = [
+        connect + own * vary.draw(rng) + first.draw(rng)
+        for connect, own in zip(connects, costs, strict=True)
+        for _ in range(DRAWS)
+    ]
+    return np.array(drawn, np.float64)
 
 
 def _misfit(single: Sequence[Sample], costs: Array, law: Law) -> float:

@@ -1,8 +1,8 @@
 """A Call: one caller on one line, turn after turn, until somebody hangs up.
 
 It decides whose turn it is and nothing else: an utterance begins a turn; speech over our voice cuts it;
-speech before any sound supersedes the turn, and its words join the next. Every turn leaves a row, written
-at the moment it ends, whatever its task still has to clear away.
+speech before any sound supersedes the turn, and its words join the next. Every turn leaves a row, closed at
+the moment it ends and written as soon as what it broke off has told its last.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
 
 GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
+LINGER_US: Final = 100 * clock.MS
+"""What was broken off has so long to tell its last (an LLM's times) before its row is written."""
 LINE: Final = Owner("line", "own code")
 
 
@@ -121,6 +123,8 @@ class Call:
         self._numbers = 0
         self._reprompts = 0
         self._spoke_us = 0
+        self._due: list[Callable[[], None]] = []
+        """Rows of what was broken off, to be handed out shortly, or when the call is over."""
         self.history: list[Said] = []
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
@@ -147,30 +151,37 @@ class Call:
 
     async def run(self) -> None:
         """Take the call from its greeting to the hang-up."""
-        async with Crew() as crew:
-            self._crew = crew
-            parts = self._parts
-            self._desk = Desk(crew, parts.responder, parts.voice, self.mouth, parts.forecast, parts.phrases)
-            self.ear = Ear(
-                parts.vad,
-                parts.transcriber,
-                parts.endpointing,
-                tell=self._hear,
-                crew=crew,
-                text_by=self._text_by,
-            )
-            if parts.greeting:
-                self._speak_unasked("greeting", parts.greeting)
-            guard = crew.create_task(self._guard(), name="guard")
-            listening = crew.create_task(self._listen(), name="line")
-            try:
-                await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
-                self.ended = self.ended or "caller hung up"
-            finally:
-                self.ended = self.ended or "broken off"
-                self.ear.hang_up()
-                self._break_off(self.ended)
-        self.dangling = crew.dangling
+        try:
+            async with Crew() as crew:
+                await self._take_call(crew)
+            self.dangling = crew.dangling
+        finally:
+            while self._due:
+                self._due.pop(0)()
+
+    async def _take_call(self, crew: Crew) -> None:
+        self._crew = crew
+        parts = self._parts
+        self._desk = Desk(crew, parts.responder, parts.voice, self.mouth, parts.forecast, parts.phrases)
+        self.ear = Ear(
+            parts.vad,
+            parts.transcriber,
+            parts.endpointing,
+            tell=self._hear,
+            crew=crew,
+            text_by=self._text_by,
+        )
+        if parts.greeting:
+            self._speak_unasked("greeting", parts.greeting)
+        guard = crew.create_task(self._guard(), name="guard")
+        listening = crew.create_task(self._listen(), name="line")
+        try:
+            await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
+            self.ended = self.ended or "caller hung up"
+        finally:
+            self.ended = self.ended or "broken off"
+            self.ear.hang_up()
+            self._break_off(self.ended)
 
     async def _listen(self) -> None:
         async with contextlib.aclosing(self._parts.line.listen()) as frames:  # type: ignore[type-var]
@@ -238,7 +249,7 @@ class Call:
         ):  # it ended, or went on, while the text was being made
             account_for_listening(turn)
             turn.ledger.decide("broken off", self.ended or "the caller went on")
-            self._close(turn, "superseded")
+            self._close(turn, "superseded")()
         else:
             self._part = turn
             self._task = self._crew.create_task(
@@ -286,15 +297,24 @@ class Call:
         if part and task:
             task.cancel()
             part.ledger.decide("broken off", why)
-            self._close(part, "superseded")
+            self._due.append(self._close(part, "superseded"))
+            work = part.work if isinstance(part, Turn) else None
+            ending = [one for one in (task, work) if one]
+            self._crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {part.number}")
+
+    async def _hand_out(self, row: Callable[[], None], ending: list[asyncio.Task[None]]) -> None:
+        """Hand out a *row* that is due once what was broken off has told its last, or will not soon."""
+        await clock.wait_until(ending, clock.now() + LINGER_US)
+        self._due.remove(row)
+        row()
 
     def _end(self, part: Turn | _Unasked) -> None:
         """Write the row of *part*, unless it was broken off and has one."""
         if self._part is part:
-            self._close(part, "silent")
+            self._close(part, "silent")()
 
-    def _close(self, part: Turn | _Unasked, unheard: Outcome) -> None:
-        """Write *part* into the history and hand out its row; *unheard* if nothing of it has sounded."""
+    def _close(self, part: Turn | _Unasked, unheard: Outcome) -> Callable[[], None]:
+        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded."""
         self._part = self._task = None
         part.close()
         ledger, heard = part.ledger, part.heard
@@ -310,5 +330,10 @@ class Call:
                 self.history.append(Said("caller", asked))
         if heard.text:
             self.history.append(Said("agent", heard.text, cut=not heard.complete))
-        account = ledger.account(outcome, clock.stalls(ledger.zero_us, clock.now()))
-        self._told(Entry(part.kind, part.number, account, utterance, asked, said))
+        stalls = clock.stalls(ledger.zero_us, clock.now())
+
+        def hand_out() -> None:
+            account = ledger.account(outcome, stalls)
+            self._told(Entry(part.kind, part.number, account, utterance, asked, said))
+
+        return hand_out

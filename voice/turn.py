@@ -21,6 +21,8 @@ from voice.speak import Heard, at_once
 from voice.text import speakable
 
 if TYPE_CHECKING:
+    import asyncio
+
     from voice.crew import Crew
     from voice.events import Utterance
     from voice.forecast import Forecast
@@ -80,6 +82,8 @@ class Turn:
     rendering: Rendering = field(default_factory=Rendering)
     reply: Lane | None = None
     """The making of the reply, beside the path."""
+    work: asyncio.Task[None] | None = None
+    """Who makes it."""
     kind: Literal["turn"] = "turn"
 
     def close(self) -> None:
@@ -122,7 +126,7 @@ async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     account_for_listening(turn)
     rendering, phrases = turn.rendering, desk.phrases
     turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
-    work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
+    turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
     try:
         if not await clock.wait_until([rendering.ready], last_moment(turn.budget, desk, phrases.bridge)):
             await bridge(turn, desk)

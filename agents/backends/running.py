@@ -69,8 +69,8 @@ class Running:
                 async for delta in deltas:
                     self._take(delta)
             if self.first_us is None:
-                raise BackendError("answered without a word", where=backend.name, again=True)
-            if self.sentence_us is None:
+                self.error = BackendError("answered without a word", where=backend.name, again=True)
+            elif self.sentence_us is None:
                 self.sentence_us = clock.now()
         except Exception as error:  # noqa: BLE001 - whoever follows it raises it
             self.error = error

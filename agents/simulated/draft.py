@@ -15,6 +15,8 @@ class Draft:
 
     text: Sequence[str]
     ttft_us: float
+    slow: float
+    """How many times the usual the prompt's tokens cost."""
     tpot_us: float
     fails: bool
     silent: bool

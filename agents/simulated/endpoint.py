@@ -107,6 +107,7 @@ class Endpoint:
         draft = Draft(
             text=text[: prompt.max_tokens],
             ttft_us=self._law.draw(rng),
+            slow=Law(1, remote.token_sigma).draw(rng) if remote.token_sigma else 1,
             tpot_us=Law(remote.tpot_median_us or 1e-9, remote.tpot_sigma).draw(rng),
             fails=rng.random() < remote.error,
             silent=rng.random() < remote.silent,
@@ -162,7 +163,8 @@ class Endpoint:
         tokens = size(prompt.messages)
         cached = min(tokens - 1, self._prefixes[draft.tier].cached(prompt.messages, clock.now()))
         watch.know(tokens_in=tokens, tokens_cached=cached)
-        return draft.ttft_us + (tokens - cached) * self.remote.uncached_us + cached * self.remote.cached_us
+        costs = (tokens - cached) * self.remote.uncached_us + cached * self.remote.cached_us
+        return draft.ttft_us + draft.slow * costs
 
     async def _chunks(
         self, prompt: Prompt, draft: Draft, watch: Stopwatch, budget: Budget

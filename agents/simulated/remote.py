@@ -31,6 +31,8 @@ class Remote(Part, frozen=True, kw_only=True):
     uncached_us: float = 0
     """What each token of the prompt adds that is not in the prompt cache."""
     cached_us: float = 0
+    token_sigma: float = 0
+    """How much these costs vary together, from request to request; only for a server of one's own."""
     cache_ttl_us: float = 300 * SECOND
     cache_block: float = BLOCK
     """Tokens are cached in whole blocks of so many."""

@@ -57,22 +57,12 @@ class Heard:
 
     words: str
     text: str
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """``text`` cut where the caller mends it; what is left of a leading "no" is ``''``."""
-        return tuple(part.strip() for part in _MENDS.split(self.text))
-
-    @property
-    def last_words(self) -> str:
-        """The words behind the last mending."""
-        return _MENDS.split(self.words)[-1].strip()
-
-    @property
-    def mends(self) -> str:
-        """The mending that the utterance begins with, such as "no" or "actually"; '' if none."""
-        found = _MENDS.match(self.words)
-        return found[0] if found else ""
+    parts: tuple[str, ...]
+    """``text`` cut where the caller mends it; what is left of a leading "no" is ``''``."""
+    last_words: str
+    """The words behind the last mending."""
+    mends: str
+    """The mending that the utterance begins with, such as "no" or "actually"; '' if none."""
 
 
 @lru_cache(maxsize=512)
@@ -87,7 +77,15 @@ def plain(text: str) -> Heard:
     halting = " ".join(_FILLERS.sub(_HALT, said).split())
     halting = _HALF_DAY_BEHIND.sub(r" \1 m", _AGAIN.sub(_once, halting))
     words = " ".join(halting.replace(_HALT.strip(), " ").split())
-    return Heard(_AGAIN.sub(_once, words), _digits(halting))
+    words, digits = _AGAIN.sub(_once, words), _digits(halting)
+    begins = _MENDS.match(words)
+    return Heard(
+        words,
+        digits,
+        tuple(part.strip() for part in _MENDS.split(digits)),
+        _MENDS.split(words)[-1].strip(),
+        begins[0] if begins else "",
+    )
 
 
 def _digits(said: str) -> str:

@@ -76,7 +76,7 @@ class Digits:
         if not asked:
             return None
         digits = self._trimmed("".join(said))
-        if before and digits != before and len(digits) < (self.length or len(digits) + 1):
+        if before and len(digits) < (self.length or len(digits) + 1):
             digits = self._trimmed(before + digits)
         if not self.length or len(digits) == self.length:
             return Reading(digits, grouped(digits), start, end)

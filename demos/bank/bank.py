@@ -10,29 +10,20 @@ import atexit
 import itertools
 import shutil
 import tempfile
-import tomllib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-
+from agents.config import read
 from agents.form import Form
-from agents.handoff import Handoff
-from agents.llm import Llm
-from agents.lookup import Lookup, Sql
-from agents.slot import Slot
-from agents.smalltalk import Smalltalk
 from council.council import Council
 from council.seat import Seat
 from demos.bank.books import DOES, Books, make
 from voice import clock
-from voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agents.agent import Agent
     from agents.backends.backend import Backend
     from council.actions import Tool
 
@@ -64,7 +55,15 @@ def open_bank(
     """
     books = database or _passing()
     make(books)
-    seats = _seats(_tables(path), books, backend, path)
+    seats = tuple(
+        Seat(found.agent, rank=found.rank, settle=found.settle, about=found.about)
+        for found in read(
+            path,
+            database=books,
+            backend=(lambda _: backend) if backend else None,
+            classes={"transfer": Transfer},
+        )
+    )
     return partial(_council, itertools.count(1), seats, Books(books, customer))
 
 
@@ -89,47 +88,3 @@ def _tool(books: Books, what: str) -> Tool:
         return await clock.offload(books.do, what, details, key)
 
     return run
-
-
-def _tables(path: Path) -> list[dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))["agent"]
-        return msgspec.convert(tables, list[dict[str, Any]])
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
-    except (ValueError, KeyError, msgspec.ValidationError) as error:
-        raise ConfigError(f"has no agents ({error})", where=str(path), remedy="say [[agent]]") from None
-
-
-def _seats(
-    tables: list[dict[str, Any]], books: Path, backend: Backend | None, path: Path
-) -> tuple[Seat, ...]:
-    kinds: Mapping[str, Callable[..., Agent | None]] = {
-        "form": _form(Form),
-        "transfer": _form(Transfer),
-        "lookup": lambda name, query, **told: Lookup(name, Sql(books, query), **told),
-        "smalltalk": Smalltalk,
-        "handoff": Handoff,
-        "llm": lambda name, **told: Llm(name, backend, **told) if backend else None,
-    }
-    seats = []
-    for number, table in enumerate(tables, 1):
-        where = f"{path}, agent {number}"
-        told = dict(table)
-        kind, rank, about = told.pop("kind", ""), told.pop("rank", 0), told.pop("about", "")
-        if kind not in kinds:
-            raise ConfigError(f"no kind {kind!r}", where=where, remedy=f"there are {', '.join(kinds)}")
-        try:
-            agent = kinds[kind](**told)
-        except (TypeError, msgspec.ValidationError) as error:
-            raise ConfigError(str(error), where=where, remedy="mend it") from None
-        if agent is not None:
-            seats.append(Seat(agent, rank=rank, about=about))
-    return tuple(seats)
-
-
-def _form(kind: type[Form]) -> Callable[..., Agent]:
-    def made(name: str, slots: list[Any] | None = None, **told: Any) -> Agent:
-        return kind(name, msgspec.convert(slots or [], list[Slot]), **told)
-
-    return made

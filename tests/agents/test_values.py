@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from agents.values.heard import plain
 from agents.values.kinds import KINDS, reader
 from agents.values.when import resolve
+from voice import clock
 from voice.errors import ConfigError
 
 PLACES = {"Forest Ranch": (), "Harper Valley": ()}
@@ -311,3 +314,53 @@ def test_what_is_taken_back_is_told_apart():
 def test_fillers_stutters_and_broken_words_go():
     assert plain("um which car~ which my my debit card uhm [noise]").words == "which my debit card"
     assert plain("five five two").text == "552"
+
+
+ONES = (
+    *("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def in_words(number, joint):
+    """Return *number* (below a million) as it is said, *joint* behind "hundred"."""
+    if number >= 1_000:
+        rest = f" {in_words(number % 1_000, joint)}" if number % 1_000 else ""
+        return f"{in_words(number // 1_000, joint)} thousand{rest}"
+    if number >= 100:
+        rest = f" {joint}{in_words(number % 100, joint)}" if number % 100 else ""
+        return f"{ONES[number // 100]} hundred{rest}"
+    return ONES[number] if number < 20 else f"{TENS[number // 10]} {ONES[number % 10]}".strip()
+
+
+@given(st.integers(1, 99_999), st.sampled_from(["", "and ", "uh "]), st.booleans())
+def test_every_amount_in_words_is_read_back(number, joint, asked):
+    said = f"um it's {in_words(number, joint)} dollars please"
+    assert value("amount", said, asked=asked) == str(number)
+
+
+@example("5555555555", 5)
+@given(st.text("0123456789", min_size=10, max_size=10), st.integers(1, 9))
+def test_every_telephone_said_digit_by_digit_is_read_back(digits, pause):
+    names = ("zero", *ONES[1:10])
+    said = " ".join(names[int(digit)] for digit in digits[:pause])
+    then = " ".join(names[int(digit)] for digit in digits[pause:])
+    assert value("phone", f"{said} uh {then}") == digits
+    assert value("phone", then, before=read("phone", said).value) == digits
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_too_odd_to_be_made_plain(text):
+    for kind in KINDS:
+        found = read(kind, text, choices=ACCOUNTS)
+        assert found is None or found.value or found.missing
+
+
+@pytest.mark.clock("wall")
+async def test_no_text_takes_any_reader_long():
+    text = " ".join(("one hundred and no main street sorry the checking to from a b c uh half past",) * 20)
+    began = clock.cpu()
+    for kind in KINDS:
+        read(kind, text, choices=ACCOUNTS)
+    assert clock.cpu() - began < 1_000_000

@@ -197,6 +197,7 @@ async def test_one_that_comes_with_our_id_does_not_start_a_war():
             assert requester.link.trouble == "the broker closed the connection"
             await until(lambda: requester.link.up and requester.link.session == 2)
         assert requester.link._client_id != ours
+        await until(lambda: requester.serving("echo"))
         assert (await say(requester)).opening == "You said hi."
         assert requester.link.session == 2
 

@@ -58,3 +58,14 @@ def test_a_flood_of_made_up_workers_is_forgotten_when_they_are_gone():
         roll.note("bank", str(worker), status(), 0)
     roll.note("bank", "real", status(), 4 * BEAT)
     assert len(roll._signs["bank"]) == 1
+
+
+def test_after_a_lost_connection_only_who_speaks_again_is_believed():
+    """MQ-01: a broker that comes back may have none of its subscribers yet."""
+    roll = Roll()
+    for worker in ("w1", "w2"):
+        roll.note("bank", worker, status(), 0)
+    roll.doubt()
+    assert roll.vacant("bank", 1)
+    assert roll.note("bank", "w2", status(2), 2)
+    assert roll.serving("bank", 2) == 1

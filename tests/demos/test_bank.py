@@ -169,10 +169,10 @@ async def test_a_call_is_the_same_each_time():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "has no agents"),
-        ("[[agent]", "has no agents"),
-        ("agent = 3", "has no agents"),
-        ('[[agent]]\nkind = "oracle"', "agent 1: no kind 'oracle'"),
+        ("", "there is no agent"),
+        ("[[agent]", "Expected ']]'"),
+        ("agent = 3", "Expected `array`"),
+        ('[[agent]]\nkind = "oracle"', "Invalid value 'oracle'"),
         ('[[agent]]\nkind = "form"\nname = "x"\ntrigger = ["x"]\nhue = "red"', "hue"),
         ('[[agent]]\nkind = "form"\nname = "x"\ntrigger = ["("]', "regular expression"),
         ('[[agent]]\nkind = "form"\nname = "x"\ntrigger = ["x"]\nslots = [{name = "a"}]', "slot a"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 from provider import answer, chunked, provider, whole
@@ -15,7 +18,7 @@ from agents.simulated.remote import Remote
 from agents.simulated.words import Script
 from turnbudget.probe import describe, measure, probe, write
 from turnbudget.probed import probed
-from turnbudget.samples import Sample
+from turnbudget.samples import Sample, cache_block, placed
 from voice.clock import MS, SECOND
 from voice.errors import ConfigError, RunError
 
@@ -205,6 +208,49 @@ def test_a_server_s_own_figures_go_first():
     assert made.remote.uncached_us == pytest.approx(200, rel=0.01)  # for each token that we count
     assert made.remote.tpot_median_us == pytest.approx(10 * MS)
     assert made.remote.law.quantile(0.5) == pytest.approx(90 * MS, rel=0.05)
+
+
+def test_noise_that_grows_with_the_prompt_is_found_where_the_server_tells_its_prefill():
+    """As on a processor that others use, too: told prefill apart, network and noise do not mix."""
+    rng = Random(7)  # noqa: S311 - a simulation, no secret
+    samples = []
+    for number in range(200):
+        fresh, known = rng.randrange(10, 60), rng.choice((128, 256))
+        prefill = round((5 * MS * fresh + 20 * known) * math.exp(0.3 * rng.gauss()))
+        ttft = prefill + round(8 * MS * math.exp(0.2 * rng.gauss()))
+        samples.append(
+            Sample(
+                kind="cached",
+                began_us=number * SECOND,
+                ttft_us=ttft,
+                prefill_us=prefill,
+                tokens_in=fresh + known,
+                tokens_cached=known,
+                counted_in=fresh + known,
+                counted_cached=known,
+            )
+        )
+    made = probed(samples, name="noisy", model="m", source="s", date=None)
+    assert made.remote.token_sigma == pytest.approx(0.3, rel=0.2)
+    assert made.remote.uncached_us == pytest.approx(5 * MS, rel=0.1)
+    assert made.remote.law.quantile(0.5) < 25 * MS
+    assert made.remote.cache_block == 128
+    (judged,) = made.judged
+    assert judged.p50[0] == pytest.approx(judged.p50[1], rel=0.2)
+
+
+def test_a_cache_that_held_less_than_foreseen_is_believed():
+    """A server that evicts, or caches nothing below some length."""
+    held = Sample(
+        kind="cached", began_us=0, tokens_in=300, tokens_cached=290, counted_in=280, counted_cached=260
+    )
+    evicted = Sample(
+        kind="cached", began_us=0, tokens_in=300, tokens_cached=0, counted_in=280, counted_cached=260
+    )
+    silent = Sample(kind="cached", began_us=0, counted_in=280, counted_cached=260)
+    assert [each.counted_cached for each in placed([held, evicted, silent], 16)] == [256, 0, 256]
+    assert cache_block([held] * 5) == 1
+    assert cache_block([silent] * 5) == 16
 
 
 def test_too_few_answers_fit_nothing():

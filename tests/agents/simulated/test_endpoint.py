@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import aclosing
 from itertools import pairwise
+from statistics import median, stdev
 
 import pytest
 from msgspec.structs import replace
@@ -13,6 +15,7 @@ from agents.backends.backend import BackendError, Message, Prompt
 from agents.backends.check import check_backend
 from agents.simulated.endpoint import Endpoint
 from agents.simulated.hardware import Price
+from agents.simulated.prefixes import FRAME
 from agents.simulated.presets import PRESETS
 from agents.simulated.remote import Remote
 from agents.simulated.words import Script
@@ -69,6 +72,22 @@ async def test_a_cached_prompt_expires():
     assert (await ask(backend))[1].tokens_cached > 0
     await clock.sleep(61 * SECOND)
     assert (await ask(backend))[1].tokens_cached == 0
+
+
+async def test_a_cache_holds_whole_blocks_and_a_block_of_one_holds_every_token():
+    for block in (1, 16, 128):
+        backend = endpoint(cache_block=block)
+        await ask(backend)
+        _, again = await ask(backend)
+        assert again.tokens_cached == (again.tokens_in - FRAME) // block * block
+
+
+async def test_what_a_prompt_costs_may_vary_from_request_to_request():
+    backend = endpoint(ttft_median_us=1, rtt_us=0, handshake_us=0, uncached_us=1000, token_sigma=0.3)
+    alike = [Prompt((Message("system", f"{number:03} " + "word " * 99),)) for number in range(200)]
+    logs = [math.log((timing := (await ask(backend, each))[1]).ttft_us / timing.tokens_in) for each in alike]
+    assert math.exp(median(logs)) == pytest.approx(1000, rel=0.1)
+    assert stdev(logs) == pytest.approx(0.3, rel=0.2)
 
 
 async def test_tokens_come_in_bursts_at_their_pace():
