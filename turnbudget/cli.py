@@ -11,7 +11,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from turnbudget import llm, runs, script
+from turnbudget import experts, llm, runs, script
 from turnbudget.compare import answered_by, look_ahead, side_by_side
 from turnbudget.config import Config, Detector, Recogniser, Voice, dump, load
 from turnbudget.conversation import Pacing
@@ -297,5 +297,5 @@ def config() -> None:
     click.echo(dump(Config()), nl=False)
 
 
-for command in (llm.presets, llm.simulate, llm.probe):
+for command in (llm.presets, llm.simulate, llm.probe, experts.dialogues, experts.seat):
     main.add_command(command)
