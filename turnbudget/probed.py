@@ -102,6 +102,8 @@ def write(made: Probed, path: Path) -> None:
 def describe(made: Probed) -> Group:
     """Return what was measured, what it makes, how far to trust it, and what is missing, for a terminal."""
     parts: list[RenderableType] = [Text("\n".join(_headline(made))), _kinds(made)]
+    if made.judged:
+        parts.append(_foretold(made))
     if any(each.streams >= ALONE for each in made.samples):
         parts.append(_loads(made))
     parts += [_constants(made.remote), Text("\n".join(f"- {note}" for note in made.notes))]
@@ -133,32 +135,33 @@ def _told(of: Percentile) -> str:
 
 
 def _kinds(made: Probed) -> Table:
-    table = _table(
-        "kind", "n", "p50 ms", "p95 ms", "held out", "p50 foretold", "p95 foretold", "prefill", "queue"
-    )
-    judged = {each.kind: each for each in made.judged}
+    """Return what each kind took, and the server's own account of it."""
+    table = _table("first token, ms", "n", "p50", "p95", "queue", "prefill")
     for kind in KINDS:
         of = [each for each in alone(made.samples) if each.kind == kind]
         if not of:
             continue
         firsts = [each.total_us for each in of]
-        held = judged.get(kind)
         table.add_row(
             kind,
             str(len(of)),
             _short(percentile(firsts, 50)),
             _short(percentile(firsts, 95)),
-            str(held.n) if held else "–",
-            _ratio(held.p50) if held else "–",
-            _ratio(held.p95) if held else "–",
-            _median([each.prefill_us for each in of]),
             _median([each.queue_us for each in of]),
+            _median([each.prefill_us for each in of]),
         )
     return table
 
 
+def _foretold(made: Probed) -> Table:
+    table = _table("held out, ms", "n", "p50 foretold", "measured", "p95 foretold", "measured")
+    for each in made.judged:
+        table.add_row(each.kind, str(each.n), *(ms(us) for us in (*each.p50, *each.p95)))
+    return table
+
+
 def _loads(made: Probed) -> Table:
-    table = _table("streams at once", "n", "first token ms", "a token ms")
+    table = _table("at once", "n", "first token ms", "a token ms")
     for streams in sorted({each.streams for each in made.samples}):
         of = [each for each in made.samples if each.streams == streams and each.kind in {"cached", "load"}]
         table.add_row(
@@ -184,11 +187,6 @@ def _short(of: Percentile) -> str:
     return f"{ms(of.low)}–{ms(of.high)}" if of.value is None else ms(of.value)
 
 
-def _ratio(pair: tuple[float, float]) -> str:
-    foretold, measured = pair
-    return f"{ms(foretold)} / {ms(measured)}"
-
-
 def _median(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     return ms(float(np.median(known))) if known else "–"
@@ -202,5 +200,5 @@ def _table(first: str, *numbers: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(first)
     for name in numbers:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     return table
