@@ -25,8 +25,8 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from agents.agent import Action, Context, Opinion
 from council.broker import broker_at
+from council.client import NODELAY
 from council.council import Council
-from council.link import NODELAY
 from council.remote import RemoteAgent, Requester
 from council.seat import Seat
 from council.serve import serve

@@ -115,7 +115,7 @@ def server() -> Iterator[str]:
     """Yield the URL of a llama.cpp server of our own."""
     command = [sys.executable, str(SERVER)]
     process = subprocess.Popen(  # noqa: S603 - a file of ours
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     with process:
         try:

@@ -10,41 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import math
 import random
 import secrets
-import socket
 import ssl
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 import aiomqtt
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from council.client import check_client, check_loop, client_of, entered, publish, stands, until_lost
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.crew import Crew
-from voice.errors import ComponentError, ConfigError, MissingEngine
+from voice.errors import ComponentError, ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
-
-    from aiomqtt import Message
+    from collections.abc import Sequence
 
     from council.broker import Broker
+    from council.client import Correspondent, Letter
 
-LOG: Final = logging.getLogger(__name__)
-LOG.addHandler(logging.NullHandler())  # the client's own complaints; ours go to whoever asked
-
-PATIENCE_S: Final = 2
-"""For any one answer of the broker's."""
-KEEPALIVE_S: Final = 5
 FIRST_US: Final = 100 * MS
 LONGEST_US: Final = SECOND
 """Between attempts while the broker is away: it is found within 3 s of its return, patience included."""
@@ -53,48 +38,9 @@ BANISHED_US: Final = 16 * SECOND
 """Connections that last no longer than BRIEF_US are thrown out rather than lost: from the second in a row on
 we come back under another id, later and later, to 4 attempts in 30 s."""
 OUTBOX: Final = 1_000
-LARGEST_PACKET: Final = 1024 * 1024
-"""What the broker may send us at all; what is merely too big for a message of ours is counted instead."""
-NODELAY: Final = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-"""Without it an acknowledged round trip waits 88 ms for Nagle's algorithm and a delayed ACK."""
-QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
-"""The same from the broker's side, whose option it is (mosquitto: ``set_tcp_nodelay true``), off by default:
-of several messages at once the second waits 40 ms for our ACK. Linux lets us send that early, each time."""
 TAKEN_OVER: Final = "another client came with our id"
 REASONS: Final = {142: TAKEN_OVER, 128: "the broker closed the connection"}
 """MQTT 5 gives 142 (0x8E); mosquitto 2.0.11 gives nothing, which paho calls 128."""
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A message to send before *ends_us*, or not at all; ``None``: whenever."""
-
-    topic: str
-    payload: bytes
-    ends_us: int | None = None
-    retain: bool = False
-    correlation: bytes = b""
-    answer_to: str = ""
-
-
-class Correspondent(Protocol):
-    """Whoever uses a link: what it says on the way in and out, and what it hears."""
-
-    def hear(self, message: Message) -> None:
-        """Take *message*; never raises, never waits."""
-        ...
-
-    def lost(self, why: str) -> None:
-        """Know that the connection is gone."""
-        ...
-
-    def hello(self, session: int) -> Letter | None:
-        """Return what to say once connected."""
-        ...
-
-    def goodbye(self, session: int) -> Letter | None:
-        """Return what to say on leaving; the broker says it for us if we just vanish."""
-        ...
 
 
 class Link:
@@ -139,8 +85,8 @@ class Link:
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""
-        _check_client()
-        _check_loop()
+        check_client()
+        check_loop()
         tls = await self._tls()
         away = brief = 0
         while True:
@@ -160,9 +106,9 @@ class Link:
 
     async def _connection(self, tls: ssl.SSLContext | None) -> None:
         self.session += 1
-        async with _entered(self._client(tls)) as client, Crew() as crew:
+        async with entered(self._client(tls)) as client, Crew() as crew:
             # First, for it is what notices that the broker has gone.
-            crew.create_task(_until_lost(client), name="mqtt:watch")
+            crew.create_task(until_lost(client), name="mqtt:watch")
             with clock.beyond():
                 codes = await client.subscribe(self._topics)
             if any(code.is_failure for code in codes if not isinstance(code, int)):
@@ -179,12 +125,12 @@ class Link:
                 if letter.ends_us is not None and clock.now() >= letter.ends_us:
                     self.unsent += 1
                     continue
-                await _publish(client, letter)
+                await publish(client, letter)
         except asyncio.CancelledError:
             goodbye = self._user.goodbye(self.session)
-            if goodbye and not client._disconnected.done():  # noqa: SLF001 - it has no public word for it
+            if goodbye and stands(client):
                 with clock.beyond(), contextlib.suppress(aiomqtt.MqttError):
-                    await _publish(client, goodbye)
+                    await publish(client, goodbye)
             raise
 
     def _close(self) -> None:
@@ -195,29 +141,7 @@ class Link:
         self._user.lost(self.trouble)
 
     def _client(self, tls: ssl.SSLContext | None) -> aiomqtt.Client:
-        broker = self.broker
-        goodbye = self._user.goodbye(self.session)
-        properties = _properties(PacketTypes.CONNECT)
-        properties.MaximumPacketSize = LARGEST_PACKET
-        client = aiomqtt.Client(
-            broker.host,
-            broker.port,
-            username=broker.user or None,
-            password=broker.password.reveal() or None,
-            identifier=self._client_id,
-            logger=LOG,
-            queue_type=_hearing(self._user, lambda: _acknowledge(client)),
-            protocol=aiomqtt.ProtocolVersion.V5,
-            will=aiomqtt.Will(goodbye.topic, goodbye.payload, retain=goodbye.retain) if goodbye else None,
-            timeout=PATIENCE_S,
-            keepalive=KEEPALIVE_S,
-            clean_start=True,
-            properties=properties,
-            tls_context=tls,
-            socket_options=[NODELAY],
-        )
-        client._client.connect_timeout = PATIENCE_S  # noqa: SLF001 - aiomqtt does not hand it through
-        return client
+        return client_of(self.broker, self._client_id, self._user, self._user.goodbye(self.session), tls)
 
     async def _tls(self) -> ssl.SSLContext | None:
         if not self.broker.tls:
@@ -229,65 +153,6 @@ class Link:
             raise ConfigError(
                 f"the authority {file} cannot be read ({error.strerror})", where=str(self.broker)
             ) from None
-
-
-def _hearing(user: Correspondent, read: Callable[[], None]) -> type[asyncio.Queue[Message]]:
-    class Hearing(asyncio.Queue[aiomqtt.Message]):
-        """Where the client puts what it has read: straight through to whom it concerns."""
-
-        def put_nowait(self, item: Message) -> None:
-            read()
-            user.hear(item)
-
-    return cast("type[asyncio.Queue[Message]]", Hearing)
-
-
-@asynccontextmanager
-async def _entered(client: aiomqtt.Client) -> AsyncGenerator[aiomqtt.Client, None]:
-    """Open *client*, and close it, on the wall's time: the answers come from beyond the loop."""
-    try:
-        with clock.beyond():
-            await client.__aenter__()
-    except BaseException:
-        # It leaves the socket of a broker that does not answer open, and a task beside it.
-        client._client._reset_sockets()  # noqa: SLF001 - no public call closes a half-open connection
-        raise
-    try:
-        yield client
-    finally:
-        with clock.beyond(), contextlib.suppress(aiomqtt.MqttError):
-            await client.__aexit__(None, None, None)
-        gone = client._disconnected  # noqa: SLF001 - else asyncio complains that nobody has looked at it
-        if gone.done() and not gone.cancelled():
-            gone.exception()
-
-
-def _acknowledge(client: aiomqtt.Client) -> None:
-    """Acknowledge what was read at once, where the system can: the broker may hold the next back for it."""
-    link = client._client.socket()  # noqa: SLF001 - aiomqtt hands no socket out
-    if QUICKACK is not None and isinstance(link, socket.socket):
-        link.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
-
-
-def _properties(packet: int) -> Properties:
-    return Properties(packet)  # type: ignore[no-untyped-call]
-
-
-async def _until_lost(client: aiomqtt.Client) -> None:
-    async for _ in client.messages:
-        """None comes: they are heard where they are read. When the connection is gone this raises."""
-
-
-async def _publish(client: aiomqtt.Client, letter: Letter) -> None:
-    properties = _properties(PacketTypes.PUBLISH)
-    if letter.ends_us is not None:
-        left = max(1, letter.ends_us - clock.now())
-        properties.MessageExpiryInterval = math.ceil(left / SECOND)
-    if letter.correlation:
-        properties.CorrelationData = letter.correlation
-    if letter.answer_to:
-        properties.ResponseTopic = letter.answer_to
-    await client.publish(letter.topic, letter.payload, retain=letter.retain, properties=properties)
 
 
 def _back_off(away: int, brief: int) -> int:
@@ -310,22 +175,3 @@ def _code(error: BaseException) -> int | None:
 
 def _reason(error: BaseException) -> str:
     return REASONS.get(_code(error) or 0) or str(error.__cause__ or error) or type(error).__name__
-
-
-@cache
-def _check_client() -> None:
-    """Refuse an aiomqtt that this file was not written for: 3.x loses messages between two reads."""
-    found = version("aiomqtt")
-    if not found.startswith("2."):
-        raise MissingEngine(
-            f"aiomqtt is {found}, and 2.5 is needed", remedy="type: pip install 'aiomqtt>=2.5,<3'"
-        )
-
-
-def _check_loop() -> None:
-    """Refuse a loop that cannot watch a socket: Windows' own default."""
-    if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
-        raise ConfigError(
-            "this event loop cannot watch sockets, which MQTT needs",
-            remedy="run on voice.clock.run(...) or an asyncio.SelectorEventLoop",
-        )

@@ -15,7 +15,8 @@ from urllib.parse import unquote
 
 from council import wire
 from council.broker import answer_topic, ask_topic, status_topic, statuses
-from council.link import Letter, Link
+from council.client import Letter
+from council.link import Link
 from council.roll import Roll
 from voice import clock
 from voice.clock import SECOND

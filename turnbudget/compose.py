@@ -12,10 +12,10 @@ from turnbudget.records import Engine
 from voice import audio, clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.call import Manners, Parts
 from voice.endpoint import Endpointing
 from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
+from voice.parts import Manners, Parts
 from voice.reference import Reference
 from voice.sentences import split
 from voice.text import speakable

@@ -38,7 +38,7 @@ def dialogues(path: Path, *, council: str) -> None:
 
 @click.command(
     epilog="turnbudget seat --agent demos.smallest:table --broker mqtt://127.0.0.1\n"
-    "MQTT_PASSWORD=... turnbudget seat --agent my.agents:Faq --broker mqtts://user@broker.example"
+    "TURNBUDGET_MQTT_PASSWORD=... turnbudget seat --agent my.agents:Faq --broker mqtts://user@broker.example"
 )
 @click.option("--agent", required=True, metavar="MODULE:NAME", help="The agent, or a class that makes it.")
 @click.option("--broker", required=True, metavar="URL", help="mqtt://HOST[:PORT] or mqtts://…")

@@ -194,13 +194,14 @@ class _Prober:
 
     async def _first(self, kind: Kind) -> int:
         """Return the time to the first token of one request that does not count; raises BackendError."""
-        for left in reversed(range(LOSSES)):
+        sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
+        for _ in range(LOSSES):
+            if error is None or not error.again:
+                break
             sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
-            if error is None:
-                return sample.total_us
-            if not (left and error.again):
-                raise error
-        raise AssertionError
+        if error:
+            raise error
+        return sample.total_us
 
     async def _long(self) -> int:
         """Return what a long prompt takes to its first token; one that does not fit is made shorter."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from turnbudget.records import CriticalRow, DecisionRow, EntryRow, LaneRow, Row
 
 if TYPE_CHECKING:
-    from voice.call import Entry
     from voice.ledger import Account
+    from voice.parts import Entry
     from voice.reference import Reference
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from turnbudget.records import Row
     from turnbudget.runs import RunWriter
     from voice.asr.wer import WordErrors
-    from voice.call import Entry
     from voice.lines.recording import Clip
+    from voice.parts import Entry
 
 FLUSH_US: Final = 2 * clock.SECOND
 """How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from voice import clock
 from voice.budget import Budget
@@ -18,6 +18,7 @@ from voice.crew import Crew
 from voice.events import SpeechStarted, Utterance
 from voice.ledger import Ledger, Owner
 from voice.listen import Ear
+from voice.parts import Entry
 from voice.responder import Said
 from voice.speak import Heard, Mouth, at_once
 from voice.tape import Tape
@@ -26,70 +27,16 @@ from voice.turn import Desk, Turn, account_for_listening, needs, take_turn, tell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.transcriber import Transcriber
-    from voice.endpoint import Endpointing
     from voice.events import Event
-    from voice.forecast import Forecast
-    from voice.ledger import Account, Outcome
-    from voice.line import Line
-    from voice.responder import Responder
-    from voice.tts.synthesizer import Speech, Synthesizer
-    from voice.turn import Phrases
-    from voice.vad import Vad
-
-Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
+    from voice.ledger import Outcome
+    from voice.parts import Kind, Manners, Parts
+    from voice.tts.synthesizer import Speech
 
 GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
 LINGER_US: Final = 100 * clock.MS
 """What was broken off has so long to tell its last (an LLM's times) before its row is written."""
 LINE: Final = Owner("line", "own code")
-
-
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How a call behaves. Times in microseconds."""
-
-    budget_us: int = 800_000
-    """From the caller's last voiced sample to our first audible one."""
-    patience_us: int = 5_000_000
-    """To the answer, when a bridge has gone before it."""
-    text_us: int = 500_000
-    """Longest wait for a final text after the endpoint; then the partial text has to do."""
-    murmur_us: int = 200_000
-    """Voice without a word that is asked about; shorter is a breath or a click."""
-    idle_us: int = 8_000_000
-    """Silence after which we ask whether the caller is still there."""
-    reprompts: int = 2
-    """How often we ask before we hang up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a call is made of; vad, line and tape belong to it alone, the others may be shared."""
-
-    line: Line
-    vad: Vad
-    transcriber: Transcriber
-    endpointing: Endpointing
-    responder: Responder
-    voice: Synthesizer
-    forecast: Forecast
-    phrases: Phrases
-    greeting: Speech | None = None
-    reprompt: Speech | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
-
-    kind: Kind
-    number: int
-    account: Account
-    utterance: Utterance | None
-    asked: str
-    said: str
 
 
 @dataclass(slots=True)

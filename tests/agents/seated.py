@@ -12,7 +12,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from agents.agent import Opinion
-from council.link import NODELAY
+from council.client import NODELAY
 from council.serve import Worker
 from turnbudget import mosquitto
 from voice import clock

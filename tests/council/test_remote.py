@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import aiomqtt
 import pytest
 from paho.mqtt.subscribeoptions import SubscribeOptions
 from seated import Echo, Says, client, marked, needs_mosquitto, served, until
 
+import council.client
 from agents.agent import Action, Context, Opinion
 from council import link, wire
 from council.broker import Broker, answer_topic, ask_topic, status_topic
@@ -204,7 +205,7 @@ async def test_one_that_comes_with_our_id_does_not_start_a_war():
 
 def worker_process(broker, agent="Echo"):
     code = f"from turnbudget.seat import run_seat; run_seat('seated:{agent}', '{broker}')"
-    here = os.path.dirname(sys.modules["seated"].__file__)  # noqa: PTH120 - a path for another process
+    here = Path(sys.modules["seated"].__file__).parent
     return subprocess.Popen([sys.executable, "-c", code], cwd=here)  # noqa: S603 - our own code
 
 
@@ -256,14 +257,14 @@ async def test_a_will_that_comes_late_buries_nobody():
 async def test_of_a_hundred_questions_at_once_each_is_on_the_wire_before_the_next_is_prepared(monkeypatch):
     """MQ-14: the first does not wait for the last."""
     waiting = []
-    publish = link._publish
+    publish = link.publish
 
     async def watched(to, letter):
         waiting.append(len(to._client._out_packet))
         await publish(to, letter)
         waiting.append(len(to._client._out_packet))
 
-    monkeypatch.setattr(link, "_publish", watched)
+    monkeypatch.setattr(link, "publish", watched)
     async with (
         Mosquitto() as local,
         Requester(local.broker) as requester,
@@ -311,9 +312,9 @@ async def test_in_virtual_time_there_is_no_broker():
 
 def test_an_aiomqtt_of_another_kind_is_refused(monkeypatch):
     """MQ-05: its alpha loses messages that arrive between two reads."""
-    monkeypatch.setattr(link, "version", lambda _: "3.0.0a1")
+    monkeypatch.setattr(council.client, "version", lambda _: "3.0.0a1")
     with pytest.raises(ComponentError, match=r"aiomqtt is 3\.0\.0a1"):
-        link._check_client.__wrapped__()
+        council.client.check_client.__wrapped__()
 
 
 @pytest.mark.clock("wall")
@@ -337,7 +338,7 @@ async def test_or_is_joined_when_it_comes():
 
 @pytest.mark.clock("wall")
 async def test_a_broker_that_says_nothing_is_left_again(monkeypatch):
-    monkeypatch.setattr("council.link.PATIENCE_S", 0.05)
+    monkeypatch.setattr("council.client.PATIENCE_S", 0.05)
     monkeypatch.setattr("council.remote.START_US", 300 * MS)
     callers = []
     server = await asyncio.start_server(lambda _, writer: callers.append(writer), "127.0.0.1", 0)

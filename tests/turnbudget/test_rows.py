@@ -7,9 +7,9 @@ import pytest
 from turnbudget.rows import row, unheard
 from turnbudget.runs import unsound
 from voice.asr.transcriber import Word
-from voice.call import Entry
 from voice.events import Utterance
 from voice.ledger import Decision, Ledger, Owner
+from voice.parts import Entry
 from voice.reference import Reference
 
 MS = 1_000

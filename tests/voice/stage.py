@@ -8,11 +8,12 @@ from agents.scripted import Rule, ScriptedResponder
 from voice import audio, clock
 from voice.asr.scripted import Scripted as ScriptedTranscriber
 from voice.asr.transcriber import Word
-from voice.call import Call, Manners, Parts
+from voice.call import Call
 from voice.clock import MS, SECOND
 from voice.endpoint import Endpointing
 from voice.forecast import Cost, Forecast
 from voice.lines.recording import Clip, RecordedLine
+from voice.parts import Manners, Parts
 from voice.reference import Reference
 from voice.responder import Reply
 from voice.tts.scripted import ScriptedSynthesizer, tone

@@ -1,0 +1,66 @@
+"""What a call is made of, how it behaves, and the row that each of its turns leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from voice.asr.transcriber import Transcriber
+    from voice.endpoint import Endpointing
+    from voice.events import Utterance
+    from voice.forecast import Forecast
+    from voice.ledger import Account
+    from voice.line import Line
+    from voice.responder import Responder
+    from voice.tts.synthesizer import Speech, Synthesizer
+    from voice.turn import Phrases
+    from voice.vad import Vad
+
+Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a call behaves. Times in microseconds."""
+
+    budget_us: int = 800_000
+    """From the caller's last voiced sample to our first audible one."""
+    patience_us: int = 5_000_000
+    """To the answer, when a bridge has gone before it."""
+    text_us: int = 500_000
+    """Longest wait for a final text after the endpoint; then the partial text has to do."""
+    murmur_us: int = 200_000
+    """Voice without a word that is asked about; shorter is a breath or a click."""
+    idle_us: int = 8_000_000
+    """Silence after which we ask whether the caller is still there."""
+    reprompts: int = 2
+    """How often we ask before we hang up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a call is made of; vad, line and tape belong to it alone, the others may be shared."""
+
+    line: Line
+    vad: Vad
+    transcriber: Transcriber
+    endpointing: Endpointing
+    responder: Responder
+    voice: Synthesizer
+    forecast: Forecast
+    phrases: Phrases
+    greeting: Speech | None = None
+    reprompt: Speech | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
+
+    kind: Kind
+    number: int
+    account: Account
+    utterance: Utterance | None
+    asked: str
+    said: str
