@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 from agents.backends import modes
 from agents.backends.anthropic import AnthropicBackend
 from agents.backends.backend import BackendError
-from agents.backends.modes import Mode, Plan
+from agents.backends.modes import Mode
 from agents.backends.openai import OpenAIBackend
+from agents.backends.plan import Plan
 from agents.backends.responses_ws import ResponsesBackend
 from agents.simulated import make as simulated
 from agents.simulated.words import Table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,8 @@ __all__ = ("Probed", "describe", "measure", "probe", "write")
 N: Final = 120
 LOADS: Final = (1, 2, 4)
 SHARES: Final[dict[Kind, float]] = {"cold": 0.15, "warm": 0.15, "uncached": 0.2, "cached": 0.5}
+TURNS: Final = 2
+"""A cached prompt is a turn of a conversation that has just gone on: one turn is asked before, uncounted."""
 LOADED: Final = 8
 """A load is measured with n / 8 requests, but no fewer than :data:`LEAST_LOADED`."""
 LEAST_LOADED: Final = 12
@@ -119,11 +121,10 @@ async def measure(  # noqa: PLR0913 - each is a choice of the user
     progress(0, n, "warming up")
     await prober.warm_up()
     plan = _plan(n, concurrency, prober.rng)
-    total, done = sum(streams for _, streams in plan), 0
+    total = sum(TURNS if kind == "cached" else streams for kind, streams in plan)
     for kind, streams in plan:
-        progress(done, total, kind if streams < ALONE else f"{streams} at once")
+        progress(len(prober.samples), total, kind if streams < ALONE else f"{streams} at once")
         await prober.round(kind, streams)
-        done += streams
     progress(total, total, "fitting")
     model = getattr(backend, "model", "")
     return probed(prober.samples, name=name, model=model, source=source or name, date=_date())
@@ -133,7 +134,7 @@ def _plan(n: int, concurrency: Sequence[int], rng: Random) -> list[tuple[Kind, i
     """Return what is asked, and how many at once, in a random order."""
     plan: list[tuple[Kind, int]] = []
     for kind in KINDS:
-        plan += [(kind, 1)] * round(n * SHARES.get(kind, 0))
+        plan += [(kind, 1)] * round(n * SHARES.get(kind, 0) / (TURNS if kind == "cached" else 1))
     for streams in sorted({each for each in concurrency if each >= ALONE}):
         plan += [("load", streams)] * -(-max(n // LOADED, LEAST_LOADED) // streams)
     rng.shuffle(plan)
@@ -171,13 +172,29 @@ class _Prober:
     async def round(self, kind: Kind, streams: int) -> None:
         """Ask once, or *streams* times at once."""
         await clock.sleep(self.rng.randrange(PAUSE_US))
+        if kind == "cached":
+            await self._talk()
+            return
         if kind == "cold":
             await self.backend.aclose()
         prompts = [self._prompt(kind) for _ in range(streams)]
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(self._ask(kind, prompt, streams)) for prompt in prompts]
-        for made in [task.result() for task in asked]:
-            await self._take(*made)
+        for _, sample, error in [task.result() for task in asked]:
+            await self._take(sample, error)
+
+    async def _talk(self) -> None:
+        """Ask turn after turn; the first, whose prefix may not be at hand any more, is not counted."""
+        prompt = self._prompt("cached")
+        for turn in range(1 + TURNS):
+            text, sample, error = await self._ask("cached", prompt, 1)
+            if turn or error:
+                await self._take(sample, error)
+            if error:
+                return
+            history = (*prompt.messages, Message("assistant", text), self._question())
+            prompt = replace(prompt, messages=history)
+            await clock.sleep(self.rng.randrange(PAUSE_US))
 
     async def _take(self, sample: Sample, error: BackendError | None) -> None:
         self.samples.append(sample)
@@ -194,11 +211,11 @@ class _Prober:
 
     async def _first(self, kind: Kind) -> int:
         """Return the time to the first token of one request that does not count; raises BackendError."""
-        sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
+        _, sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
         for _ in range(LOSSES):
             if error is None or not error.again:
                 break
-            sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
+            _, sample, error = await self._ask(kind, self._prompt(kind, whole=True), 1)
         if error:
             raise error
         return sample.total_us
@@ -213,7 +230,7 @@ class _Prober:
                     raise
             self.long = max(SHORTEST, self.long // 2)
 
-    async def _ask(self, kind: Kind, prompt: Prompt, streams: int) -> tuple[Sample, BackendError | None]:
+    async def _ask(self, kind: Kind, prompt: Prompt, streams: int) -> tuple[str, Sample, BackendError | None]:
         began_us = clock.now()
         counted = size(prompt.messages)
         cached = min(counted - 1, self.known.cached(prompt.messages, began_us))
@@ -228,19 +245,22 @@ class _Prober:
         text, sample, error = await request(self.backend, prompt, asked)
         if not error:
             self.known.add((*prompt.messages, Message("assistant", text)), clock.now())
-        return sample, error
+        return text, sample, error
 
     def _prompt(self, kind: Kind, *, whole: bool = False) -> Prompt:
         """Return a prompt of *kind*; a *whole* long one has the greatest length, else one of two."""
-        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(1, 40)))
-        user = Message("user", f"{say.capitalize()}. Tell me a long story about all of this.")
         if kind in {"cached", "load"}:
             system = self.rng.choice(self.prefixes)
         elif kind == "uncached":
             system = self._text(self.long if whole or self.rng.random() < 0.5 else self.long // 2)  # noqa: PLR2004
         else:
             system = self._text(SHORT)
-        return Prompt((Message("system", system), user), max_tokens=ANSWER)
+        return Prompt((Message("system", system), self._question()), max_tokens=ANSWER)
+
+    def _question(self) -> Message:
+        """Return what a user may say, of one word or of many."""
+        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(1, 30)))
+        return Message("user", f"{say.capitalize()}. Tell me a long story about all of this.")
 
     def _text(self, tokens: int) -> str:
         """Return a text of about so many tokens that no cache has seen."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
 """``cold``: a fresh connection. ``warm``: a short prompt. ``uncached``: a long one, never seen. ``cached``: a
-long prefix, seen before, and a new question, as in a turn. ``load``: the same, several at once."""
+turn of a conversation behind a long prefix. ``load``: a long prefix, seen before, and a question, several at
+once."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 ALONE: Final = 2
 """Fewer streams than this are no load."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
     from agents.backends.backend import Prompt, Told
-    from agents.backends.modes import Mode
+    from agents.backends.plan import Terms
     from voice.budget import Budget
 
 TRIES: Final = 2
@@ -32,7 +32,7 @@ TRIES: Final = 2
 class Contest:
     """The attempts at one *prompt*; see :mod:`agents.backends.modes` for who wins."""
 
-    def __init__(self, mode: Mode, prompt: Prompt, budget: Budget, told: Told) -> None:
+    def __init__(self, mode: Terms, prompt: Prompt, budget: Budget, told: Told) -> None:
         self._mode = mode
         self._prompt = prompt
         self._budget = budget

@@ -17,14 +17,14 @@ the Budget ends all. Another try is made only while it can still land, by the fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agents.backends.backend import Prompt, nobody
 from agents.backends.contest import Contest
+from agents.backends.plan import PATIENCE, Patience, Plan
 from agents.backends.running import closing
 from voice import clock
-from voice.clock import MS, SECOND
+from voice.clock import MS
 from voice.crew import Crew
 from voice.forecast import Cost, Forecast
 
@@ -37,35 +37,6 @@ if TYPE_CHECKING:
 CHECKPOINT_US: Final = 450 * MS
 LATE_US: Final = 300 * MS
 """When a first token is late, until twenty have been measured."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait for what, in µs; each also ends with the Budget."""
-
-    first_us: int = 400 * MS
-    """The first token of an attempt, if another backend can be asked instead and still land."""
-    turn_us: int = 2 * SECOND
-    """The first token of the turn, whoever gives it."""
-    gap_us: int = 1_200 * MS
-    """The next delta of an answer that has begun."""
-
-
-PATIENCE: Final = Patience()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """When the second backend starts, and whether it may win against one that was first."""
-
-    together: bool = False
-    """Both start at once."""
-    keeps: bool = False
-    """A late one is kept when the other starts."""
-    by_forecast: bool = False
-    """Late means later than the forecast's p95, not than Patience's first token."""
-    checkpoint_us: int | None = None
-    """Until then the second is waited for: it wins if its first sentence is whole."""
 
 
 class Mode:

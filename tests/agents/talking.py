@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from stage import Played, after, check_account, play
 
-from agents.backends.modes import Mode, Plan
+from agents.backends.modes import Mode
+from agents.backends.plan import Plan
 from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
 from agents.solo import LlmResponder
 from voice.clock import MS, SECOND

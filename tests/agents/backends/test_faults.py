@@ -25,8 +25,8 @@ from provider import (
 
 from agents.backends import modes
 from agents.backends.backend import BackendError
-from agents.backends.modes import Patience
 from agents.backends.openai import OpenAIBackend
+from agents.backends.plan import Patience
 from agents.backends.refusal import retry_after
 from voice import clock
 from voice.budget import Budget

@@ -11,8 +11,8 @@ from provider import heard
 from agents.backends import modes
 from agents.backends.backend import BackendError, Message, Prompt, ToolCall
 from agents.backends.check import check_backend
-from agents.backends.modes import Patience
 from agents.backends.openai import OpenAIBackend
+from agents.backends.plan import Patience
 from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
 from voice import clock
 from voice.budget import Budget
