@@ -118,8 +118,7 @@ class _Served:
         self._number = 0
 
     async def models(self, _: web.Request) -> web.Response:
-        names = dict.fromkeys([getattr(self._backend, "model", ""), self._backend.name])
-        rows = [{"id": name, "object": "model", "owned_by": "turnbudget"} for name in names if name]
+        rows = [{"id": self._backend.name, "object": "model", "owned_by": "turnbudget"}]
         return _json(200, {"object": "list", "data": rows})
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
