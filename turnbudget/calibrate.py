@@ -47,7 +47,7 @@ GRID: Final = 100
 QUANTILES: Final = (10, 25, 50, 75, 90, 95, 99)
 RELEVANT: Final[dict[Kind, float]] = {"cached": 1.0}
 """How much a kind counts: a turn is a long prefix, cached, and a few new words."""
-ELSE: Final = 0.25
+ELSE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)

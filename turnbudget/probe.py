@@ -259,8 +259,8 @@ class _Prober:
 
     def _question(self) -> Message:
         """Return what a user may say, of one word or of many."""
-        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(1, 30)))
-        return Message("user", f"{say.capitalize()}. Tell me a long story about all of this.")
+        say = " ".join(self.rng.choices(WORDS, k=self.rng.randrange(30)))
+        return Message("user", f"{say.capitalize()}. Tell me more." if say else "Tell me more.")
 
     def _text(self, tokens: int) -> str:
         """Return a text of about so many tokens that no cache has seen."""

@@ -34,7 +34,7 @@ SOON = Remote(name="soon", ttft_median_us=30 * MS, tpot_median_us=MS)
 @pytest.mark.clock("skip")
 async def test_our_own_client_reads_the_answer_and_the_servers_times():
     served = Engine(instance("gpu-small"), WORDS)
-    async with serving(served) as url, aclosing(OpenAIBackend(url, served.model)) as client:
+    async with serving(served) as url, aclosing(OpenAIBackend(url, "")) as client:
         await client.verify(Budget.of(5 * SECOND))
         said, timing = await ask(client, within=5 * SECOND)
     assert said == "Yes, “Zoë” is paid. Anything else?"
