@@ -5,7 +5,7 @@ from agents.slot import Slot
 from agents.trial import chat
 
 DAY = Slot(name="day", type="date", ask="Which day?")
-GUESTS = Slot(name="guests", type="number", ask="How many people?")
+GUESTS = Slot(name="guests", type="number", cues=["for"], ask="How many people?")
 DONE = "A table for {guests} on {day}. See you then!"
 table = Form("table", [DAY, GUESTS], trigger=["table"], done=DONE, action="book")
 
