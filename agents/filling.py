@@ -169,6 +169,9 @@ class _Work:
             reading = each.read(text[end:until], asked=True)
             if not reading or reading.missing or len(text[end : end + reading.start].split()) > _NEAR:
                 continue
+            value = end + reading.start
+            if any(other == number and end <= later < value for later, _, other in cues[at + 1 :]):
+                continue  # "for friday for two": the cue next to the value is the one meant
             here[each.name] = reading
             spans.append((start, end + reading.end))
         return cut(text, spans)

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agents.check import check_agent
+from agents.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "demos" / "smallest.py"
@@ -33,6 +36,12 @@ def test_it_talks():
         "-> book(day='Friday', guests='4')",
         "(that is not my matter)",
     ]
+
+
+@pytest.mark.parametrize("said", ["a table for four on friday", "i need a table for friday for four people"])
+async def test_it_takes_two_answers_at_once_and_the_cue_next_to_a_value_is_the_one_meant(said):
+    opinion = await Trial(runpy.run_path(str(FILE))["table"]).say(said)
+    assert opinion.opening == "A table for 4 on Friday. See you then!"
 
 
 async def test_it_keeps_what_an_agent_promises():
