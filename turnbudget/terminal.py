@@ -246,7 +246,7 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
         yield False, f"  {name}  " + (", ".join(f"{what} {n}" for what, n in counts.items() if n) or "–")
     cuts = summary.false_cuts
     yield False, f"  false cuts  {cuts.count} of {cuts.of}"
-    yield False, f"  early work  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
+    yield False, f"  beside the path  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
     if summary.wer is not None:
         wer = summary.wer
         yield False, f"  word errors  {wer.rate * 100:.1f} % of {wer.words:,} words"
