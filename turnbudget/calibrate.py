@@ -124,7 +124,7 @@ def _costs(single: Sequence[Sample], notes: list[str]) -> _Costs:
     if not slopes.any():
         return _seen(single, [])
     notes.append("cost of tokens by the server's own prefill time")
-    always = max(0.0, made.intercept)
+    always = made.intercept
     used = _turns(told)
     prefill = np.array([each.prefill_us for each in used], np.float64)
     own = tokens(used) @ slopes

@@ -87,7 +87,7 @@ def interval(of: Callable[[NDArray[np.intp]], float], n: int, seed: int = 0) -> 
 
 
 def line(x: Array, y: Array, weights: Array | None = None, *, seed: int = 0) -> Line:
-    """Return the line through the medians of *y* (least absolute deviation), with no slope below 0.
+    """Return the line through the medians of *y* (least absolute deviation), with nothing below 0.
 
     A row of *weights* counts so much. A slope whose interval holds 0 is 0, and the others are fitted without.
     """
@@ -106,14 +106,15 @@ def line(x: Array, y: Array, weights: Array | None = None, *, seed: int = 0) -> 
 
 def _slopes(x: Array, y: Array, weight: Array) -> Array:
     """Return intercept and slopes, none of these below 0, by reweighted least squares."""
-    used = list(range(x.shape[1]))
-    while True:
-        made = _least(np.column_stack([np.ones(len(y)), x[:, used]]), y, weight)
-        if not used or made[1:].min() >= 0:
+    design = np.column_stack([np.ones(len(y)), x])
+    used = list(range(design.shape[1]))
+    whole = np.zeros(design.shape[1])
+    while used:
+        made = _least(design[:, used], y, weight)
+        if made.min() >= 0:
+            whole[used] = made
             break
-        used.pop(int(made[1:].argmin()))
-    whole = np.zeros(x.shape[1] + 1)
-    whole[[0, *(column + 1 for column in used)]] = made
+        used.pop(int(made.argmin()))
     return whole
 
 

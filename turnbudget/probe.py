@@ -63,10 +63,12 @@ SEED: Final = 1
 WORDS: Final = tuple(
     re.findall(
         r"\w+",
-        "river stone garden window market winter letter doctor number seven paper music silver bridge corner "
-        "summer bread table quiet autumn forest engine travel school answer yellow ticket island coffee",
+        "could you tell me what is left on the account before Friday because there was a payment to the water "
+        "company that I do not know and I would like an appointment with somebody tomorrow afternoon if that "
+        "is possible or on Saturday when you are open please thank yes no forty euros savings card number",
     )
 )
+"""Short words and long ones, as people use them: how many tokens a word has depends on it."""
 
 
 def nobody(_: int, __: int, ___: str) -> None:

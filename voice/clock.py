@@ -51,7 +51,8 @@ GIVE_WAY_S: Final = 0.0005
 
 def now() -> int:
     """Return the running loop's time in microseconds."""
-    return round(asyncio.get_running_loop().time() * SECOND)
+    loop = asyncio.get_running_loop()
+    return loop.now_us() if isinstance(loop, VirtualLoop) else round(loop.time() * SECOND)
 
 
 def kind() -> Kind:
@@ -252,6 +253,14 @@ class SkipLoop(WallLoop):
         work.add_done_callback(self._ended)
         return future
 
+    async def shutdown_default_executor(self, *timeout: Any) -> None:
+        """Wait for the threads to end, at the wall's pace: skipped, the wait would be over before they are."""
+        self.count_beyond(1)
+        try:
+            await super().shutdown_default_executor(*timeout)
+        finally:
+            self.count_beyond(-1)
+
     def _ended(self, _: object) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.call_soon_threadsafe(self.count_beyond, -1)
@@ -303,6 +312,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _who_waits(self) -> str:
         names = sorted(task.get_name() for task in asyncio.all_tasks(self))
         return f"{', '.join(names)} wait and no timer is set" if names else "no task is left"
+
+    def now_us(self) -> int:
+        """Return microseconds since the loop was made."""
+        return self._jump.elapsed_us
 
     def time(self) -> float:
         """Return seconds since the loop was made."""

@@ -102,7 +102,7 @@ async def test_bursts_and_stalls_are_found():
     assert made.remote.burst == 4
     assert made.remote.tpot_median_us == pytest.approx(12 * MS, rel=0.05)
     assert made.remote.stall == pytest.approx(0.04, rel=0.6)
-    assert made.remote.stall_us == pytest.approx(9 * SECOND, rel=0.4)
+    assert made.remote.stall_us == pytest.approx(9 * SECOND, rel=0.6)
     assert any("stalls seen" in note for note in made.notes)
 
 

@@ -6,6 +6,7 @@ Numbers are left as the recogniser wrote them; :mod:`voice.asr.numbers` reads th
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from voice.asr.numbers import read_numbers
@@ -23,6 +24,7 @@ def spoken(text: str) -> str:
     return " ".join(_MARKERS.sub(" ", text).split())
 
 
+@lru_cache(4096)
 def is_words(text: str) -> bool:
     """Say whether *text* holds a word or a number, be it only "you": a lone "." or "[noise]" does not."""
     return any(letter.isalnum() for letter in spoken(text))
