@@ -63,9 +63,9 @@ SEED: Final = 1
 WORDS: Final = tuple(
     re.findall(
         r"\w+",
-        "could you tell me what is left on the account before Friday because there was a payment to the water "
-        "company that I do not know and I would like an appointment with somebody tomorrow afternoon if that "
-        "is possible or on Saturday when you are open please thank yes no forty euros savings card number",
+        "could you tell me what is left on the account before Friday because there was a payment to the "
+        "water company that I do not know and I would like an appointment with somebody tomorrow afternoon "
+        "if that is possible or on Saturday when you are open please thank yes forty euros savings number",
     )
 )
 """Short words and long ones, as people use them: how many tokens a word has depends on it."""

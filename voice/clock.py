@@ -254,7 +254,7 @@ class SkipLoop(WallLoop):
         return future
 
     async def shutdown_default_executor(self, *timeout: Any) -> None:
-        """Wait for the threads to end, at the wall's pace: skipped, the wait would be over before they are."""
+        """Wait for the threads to end, at the wall's pace: skipped, it would be over before they are."""
         self.count_beyond(1)
         try:
             await super().shutdown_default_executor(*timeout)
