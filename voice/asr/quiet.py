@@ -71,5 +71,5 @@ def _power(sound: Int16) -> npt.NDArray[np.float32]:
     """Return the mean square of each whole frame."""
     count = sound.size // FRAME
     frames = sound[: count * FRAME].reshape(count, FRAME).astype(np.float32)
-    power: npt.NDArray[np.float32] = np.square(frames).mean(axis=1)
+    power: npt.NDArray[np.float32] = np.square(frames).mean(axis=1, dtype=np.float32)
     return power
