@@ -64,7 +64,7 @@ def simulate(name: str, *, port: int, seed: int) -> None:
 @click.command(epilog="turnbudget probe http://127.0.0.1:8080/v1 --n 60 --out mine.toml")
 @click.argument("url")
 @click.option("--model", default="", help="Which model; by default the server's only one.")
-@click.option("--n", "samples", type=click.IntRange(20), default=120, show_default=True, help="Requests.")
+@click.option("--n", "samples", type=click.IntRange(40), default=120, show_default=True, help="Requests.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("probed.toml"), show_default=True)
 @one_line
 def probe(url: str, **given: Any) -> None:
@@ -75,6 +75,6 @@ def probe(url: str, **given: Any) -> None:
     """
     with Bar(Console(stderr=True)) as bar:
         made = clock.run(run_probe(url, given["model"], n=given["samples"], progress=bar.steps), "wall")
-    write(made, given["out"])
     Console().print(describe(made))
+    write(made, given["out"])
     click.echo(f"preset: {given['out']}")
