@@ -23,8 +23,8 @@ from rich.console import Console
 from agents.backends.backend import Message, Prompt
 from agents.backends.openai import OpenAIBackend
 from agents.simulated.make import make
-from turnbudget.fit import rank
-from turnbudget.probe import describe, probe, write
+from turnbudget.probing.fit import rank
+from turnbudget.probing.probe import describe, probe, write
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND

@@ -11,15 +11,16 @@ import click
 import msgspec
 from rich.console import Console
 
-from turnbudget import experts, llm, runs, script
+from turnbudget import experts, llm, runs
 from turnbudget.compare import answered_by, look_ahead, side_by_side
 from turnbudget.config import Config, Detector, Recogniser, Voice, dump, load
-from turnbudget.conversation import Pacing
 from turnbudget.demo import render_call
 from turnbudget.doctor import examine, table
 from turnbudget.models import make_model
 from turnbudget.names import fresh_folder, run_name
 from turnbudget.progress import Bar
+from turnbudget.recorded import script
+from turnbudget.recorded.conversation import Pacing
 from turnbudget.replay import Plan
 from turnbudget.replay import replay as run_replay
 from turnbudget.runs import REPORT

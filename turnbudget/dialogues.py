@@ -15,7 +15,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from turnbudget import harper, wanted
+from turnbudget import wanted
+from turnbudget.recorded import harper
 from turnbudget.wanted import TASKS, Wanted
 from voice import clock
 from voice.asr.text import is_words, spoken

@@ -13,8 +13,8 @@ from agents.simulated.make import find
 from agents.simulated.make import make as make_simulated
 from agents.simulated.presets import PRESETS
 from turnbudget import presets as shown
-from turnbudget.probe import probe as run_probe
-from turnbudget.probed import describe, write
+from turnbudget.probing.probe import probe as run_probe
+from turnbudget.probing.probed import describe, write
 from turnbudget.progress import Bar
 from turnbudget.shell import one_line
 from turnbudget.simulate import serve

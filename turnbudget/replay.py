@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
-from turnbudget import sources
 from turnbudget.compose import detector, make_vad, open_studio
 from turnbudget.names import call_name, legible
 from turnbudget.progress import Progress
+from turnbudget.recorded import sources
+from turnbudget.recorded.script import clips_of
+from turnbudget.recorded.tracks import Reading
 from turnbudget.records import WordErrors
 from turnbudget.runs import TURNS, RunWriter
-from turnbudget.script import clips_of
 from turnbudget.session import Session
 from turnbudget.summary import Header
-from turnbudget.tracks import Reading
 from voice import clock
 from voice.asr import wer
 from voice.errors import RunError, TurnbudgetError, UsageError
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from turnbudget.compose import Studio
     from turnbudget.config import Config
-    from turnbudget.conversation import Conversation, Pacing
+    from turnbudget.recorded.conversation import Conversation, Pacing
+    from turnbudget.recorded.script import Event
     from turnbudget.records import CallRecord
     from turnbudget.runs import Run
-    from turnbudget.script import Event
     from voice.lines.recording import Clip
     from voice.vad import Vad
 

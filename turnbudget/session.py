@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from turnbudget.compose import Studio
-    from turnbudget.conversation import Conversation
+    from turnbudget.recorded.conversation import Conversation
     from turnbudget.records import Row
     from turnbudget.runs import RunWriter
     from voice.asr.wer import WordErrors

@@ -11,8 +11,8 @@ from calls import QUICK, harper
 from turnbudget.answering import scripted
 from turnbudget.compose import check, detector, open_studio, open_voice, render_phrase
 from turnbudget.config import AsrTable, OtherwiseTable, ResponderTable, RuleTable, TtsTable, VadTable
-from turnbudget.sources import open_conversation
-from turnbudget.tracks import Reading
+from turnbudget.recorded.sources import open_conversation
+from turnbudget.recorded.tracks import Reading
 from voice import audio, clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted

@@ -10,7 +10,7 @@ from calls import QUICK
 
 from turnbudget.config import TtsTable
 from turnbudget.demo import LINES, PAUSE_US, render_call
-from turnbudget.tracks import Reading, stereo
+from turnbudget.recorded.tracks import Reading, stereo
 from voice import audio, clock
 from voice.tts import pyttsx3
 from voice.vad import Energy

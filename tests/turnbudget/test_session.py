@@ -11,7 +11,7 @@ import soundfile
 from calls import QUICK, STEP_MS, TALK, WORD_MS, Line, harper, replay, track
 
 from turnbudget.config import EndpointTable, OtherwiseTable, ResponderTable, VadTable
-from turnbudget.script import Event, load
+from turnbudget.recorded.script import Event, load
 
 MS = 1_000
 WORDY = msgspec.structs.replace(

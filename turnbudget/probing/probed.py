@@ -16,10 +16,10 @@ from rich.text import Text
 
 from agents.simulated.make import dump
 from agents.simulated.remote import Remote
-from turnbudget.calibrate import judge, preset
-from turnbudget.fit import percentile
 from turnbudget.presets import ms
-from turnbudget.samples import ALONE, KINDS, alone
+from turnbudget.probing.calibrate import judge, preset
+from turnbudget.probing.fit import percentile
+from turnbudget.probing.samples import ALONE, KINDS, alone
 from voice.errors import RunError
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from turnbudget.calibrate import Judged
-    from turnbudget.fit import Percentile
-    from turnbudget.samples import Sample
+    from turnbudget.probing.calibrate import Judged
+    from turnbudget.probing.fit import Percentile
+    from turnbudget.probing.samples import Sample
 
 TIMELESS: Final = "in virtual time"
 PERCENTS: Final = (50, 95, 99)

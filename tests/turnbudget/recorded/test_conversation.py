@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.conversation import LEAD_US, Conversation, Segment, segments_of
+from turnbudget.recorded.conversation import LEAD_US, Conversation, Segment, segments_of
 from voice import audio
 from voice.asr.transcriber import Word
 

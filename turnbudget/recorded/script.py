@@ -27,7 +27,7 @@ from voice.sound.recording import read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.conversation import Conversation, Pacing
+    from turnbudget.recorded.conversation import Conversation, Pacing
     from voice.audio import Int16
 
 NOTHING: Final = audio.silence(0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from calls import TALK, Line, harper, transcript
 
-from turnbudget.harper import open_call
+from turnbudget.recorded.harper import open_call
 from voice.errors import AudioError, UsageError
 
 OPENED = 1_000

@@ -1,7 +1,7 @@
 """A recorded conversation: who spoke when, and the caller's sound, cut into turns.
 
-Knows nothing of files (:mod:`turnbudget.sources` reads them) nor of clocks: it turns segments of speech
-into the clips that a :class:`~voice.lines.recording.RecordedLine` plays.
+Knows nothing of files (:mod:`turnbudget.recorded.sources` reads them) nor of clocks: it turns segments of
+speech into the clips that a :class:`~voice.lines.recording.RecordedLine` plays.
 """
 
 from __future__ import annotations

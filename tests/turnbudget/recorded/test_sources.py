@@ -7,8 +7,8 @@ import os
 import pytest
 from calls import harper, pair, raw, stereo, vcon
 
-from turnbudget.sources import find, listing, open_conversation
-from turnbudget.tracks import Reading
+from turnbudget.recorded.sources import find, listing, open_conversation
+from turnbudget.recorded.tracks import Reading
 from voice.errors import AudioError, UsageError
 from voice.vad import Energy
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnbudget.conversation import SHORTEST_US, Conversation, segments_of
+from turnbudget.recorded.conversation import SHORTEST_US, Conversation, segments_of
 from voice import audio, clock
 from voice.endpoint import Ended, Endpoint, Endpointing
 from voice.errors import AudioError, UsageError

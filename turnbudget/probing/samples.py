@@ -16,7 +16,7 @@ from agents.simulated.prefixes import BLOCK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.fit import Array
+    from turnbudget.probing.fit import Array
 
 Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
 """``cold``: a fresh connection. ``warm``: a short prompt. ``uncached``: a long one, never seen. ``cached``: a

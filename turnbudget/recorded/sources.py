@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from turnbudget import harper
-from turnbudget.tracks import Reading, pair, stereo
-from turnbudget.vcon import open_vcon
+from turnbudget.recorded import harper
+from turnbudget.recorded.tracks import Reading, pair, stereo
+from turnbudget.recorded.vcon import open_vcon
 from voice.errors import AudioError, UsageError
 from voice.sound.recording import read
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from turnbudget.conversation import Conversation
+    from turnbudget.recorded.conversation import Conversation
 
 SOUNDS: Final = (".wav", ".flac", ".aif", ".aiff", ".ul", ".ulaw", ".raw", ".pcmu", ".al", ".alaw", ".pcma")
 OTHER: Final = {"caller": "agent", "agent": "caller"}

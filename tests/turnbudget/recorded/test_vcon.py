@@ -7,8 +7,8 @@ import json
 import pytest
 from calls import stereo, vcon
 
-from turnbudget.tracks import Reading
-from turnbudget.vcon import open_vcon
+from turnbudget.recorded.tracks import Reading
+from turnbudget.recorded.vcon import open_vcon
 from voice.errors import AudioError, UsageError
 from voice.vad import Energy
 

@@ -16,15 +16,15 @@ import numpy as np
 
 from agents.simulated.law import Law
 from agents.simulated.remote import Remote
-from turnbudget import fit
-from turnbudget.samples import alone, by_kind, cache_block, placed, tokens
+from turnbudget.probing import fit
+from turnbudget.probing.samples import alone, by_kind, cache_block, placed, tokens
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.fit import Array
-    from turnbudget.samples import Kind, Sample
+    from turnbudget.probing.fit import Array
+    from turnbudget.probing.samples import Kind, Sample
 
 HELD: Final = 0.3
 LEAST: Final = 20

@@ -16,10 +16,10 @@ from agents.backends.backend import BackendError, Message, Prompt
 from agents.backends.http import checked
 from agents.backends.openai import OpenAIBackend
 from agents.simulated.prefixes import Prefixes, size
-from turnbudget.calibrate import LEAST
-from turnbudget.probed import Probed, describe, probed, write
-from turnbudget.request import request
-from turnbudget.samples import ALONE, KINDS, Kind, Sample
+from turnbudget.probing.calibrate import LEAST
+from turnbudget.probing.probed import Probed, describe, probed, write
+from turnbudget.probing.request import request
+from turnbudget.probing.samples import ALONE, KINDS, Kind, Sample
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND

@@ -7,9 +7,9 @@ import pytest
 import soundfile
 from calls import TALK, Line, pair, stereo, track
 
-from turnbudget.tracks import Reading, voiced
-from turnbudget.tracks import pair as open_pair
-from turnbudget.tracks import stereo as open_stereo
+from turnbudget.recorded.tracks import Reading, voiced
+from turnbudget.recorded.tracks import pair as open_pair
+from turnbudget.recorded.tracks import stereo as open_stereo
 from voice.errors import AudioError, UsageError
 from voice.vad import Energy
 

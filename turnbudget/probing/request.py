@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agents.backends.backend import Backend, Prompt, Timing
-    from turnbudget.samples import Sample
+    from turnbudget.probing.samples import Sample
 
 PATIENCE_US: Final = 90 * SECOND
 MERGED_US: Final = MS // 2

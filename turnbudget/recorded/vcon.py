@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from turnbudget.tracks import stereo
+from turnbudget.recorded.tracks import stereo
 from voice.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
-    from turnbudget.conversation import Conversation
-    from turnbudget.tracks import Reading
+    from turnbudget.recorded.conversation import Conversation
+    from turnbudget.recorded.tracks import Reading
 
 
 def open_vcon(path: Path, reading: Reading) -> Conversation:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.simulated.law import Law
-from turnbudget.fit import law, line, lognormal, percentile, rank
+from turnbudget.probing.fit import law, line, lognormal, percentile, rank
 from voice.clock import MS, SECOND
 
 LAWS = {

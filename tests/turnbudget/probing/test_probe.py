@@ -16,9 +16,9 @@ from agents.simulated.endpoint import Endpoint
 from agents.simulated.make import load, make
 from agents.simulated.remote import Remote
 from agents.simulated.words import Script
-from turnbudget.probe import describe, measure, probe, write
-from turnbudget.probed import probed
-from turnbudget.samples import Sample, cache_block, placed
+from turnbudget.probing.probe import describe, measure, probe, write
+from turnbudget.probing.probed import probed
+from turnbudget.probing.samples import Sample, cache_block, placed
 from voice.clock import MS, SECOND
 from voice.errors import ConfigError, RunError
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from turnbudget.conversation import Conversation, Segment
 from turnbudget.names import legible
+from turnbudget.recorded.conversation import Conversation, Segment
 from turnbudget.wanted import told
 from voice import audio, clock
 from voice.asr.text import is_words

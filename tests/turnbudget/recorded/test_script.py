@@ -6,8 +6,8 @@ import pytest
 import soundfile
 from calls import TALK, track
 
-from turnbudget.conversation import Conversation, Segment
-from turnbudget.script import Event, clips_of, load
+from turnbudget.recorded.conversation import Conversation, Segment
+from turnbudget.recorded.script import Event, clips_of, load
 from voice import audio
 from voice.errors import AudioError, ConfigError
 

@@ -1,0 +1,1 @@
+"""Probing: a real endpoint measured, and a preset fitted to it."""

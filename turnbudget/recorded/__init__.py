@@ -1,0 +1,1 @@
+"""Recorded conversations: read from disk, cut into turns, made into what a recorded caller plays."""
