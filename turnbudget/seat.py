@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import inspect
 import signal
-import sys
 from typing import TYPE_CHECKING, cast
 
 from council.broker import broker_at
 from council.serve import SLOTS, serve
+from turnbudget import plugins
 from voice import clock
 from voice.errors import ConfigError, TurnbudgetError
 
@@ -68,21 +67,14 @@ async def _serve(  # noqa: PLR0913 - as above
 
 def load_agent(name: str) -> Agent:
     """Return the agent that ``module:Class`` (or ``module:object``) names; raises ConfigError."""
-    module, _, attribute = name.partition(":")
-    if not module or not attribute:
-        raise ConfigError(f"{name!r} names no agent", where="--agent", remedy="write module:Class")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # a person's own agent stands where they are
+    found = plugins.load(name, where="--agent")
     try:
-        found = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
         agent = found() if callable(found) else found
     except TurnbudgetError:
         raise
     except Exception as error:
         raise ConfigError(
-            f"{name} cannot be loaded ({type(error).__name__}: {error})", where="--agent"
+            f"{name} cannot be made ({type(error).__name__}: {error})", where="--agent"
         ) from error
     return _checked(agent, name)
 

@@ -48,8 +48,8 @@ def test_a_class_is_made_and_an_object_taken():
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("seated", "write module:Class"),
-        (":Echo", "write module:Class"),
+        ("seated", "write module:name"),
+        (":Echo", "write module:name"),
         ("nowhere:Echo", "No module named 'nowhere'"),
         ("seated:Nobody", "has no attribute 'Nobody'"),
         ("seated:Says", "missing 1 required positional argument"),
