@@ -166,7 +166,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     """Load and warm every engine of *config* on the running clock; *progress* hears what is being done."""
     kind = clock.kind()
     check(config, kind)
-    answering = open_answering(config)
+    answering = await clock.offload(open_answering, config)  # it may read files and make a database
     vad, vad_why = detector(config.vad.engine, kind, words=True)
     await clock.offload(make_vad, vad, Reference())  # its model is loaded here, not in a call
     transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)

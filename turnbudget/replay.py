@@ -28,7 +28,7 @@ from voice import clock
 from voice.asr import wer
 from voice.errors import RunError, TurnbudgetError, UsageError
 from voice.reference import Reference
-from voice.watch import watch
+from voice.watch import settle, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,8 +128,7 @@ class Replaying:
         return run
 
     async def _all(self, found: Sequence[Path | UsageError], studio: Studio) -> None:
-        gc.collect()
-        gc.freeze()  # what is loaded stays: no collection need look at it again (MET-11)
+        settle()
         self._progress.calls(len(found))
         try:
             for path in found:

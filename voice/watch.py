@@ -62,7 +62,10 @@ def watch() -> Iterator[None]:
 
 
 def settle() -> None:
-    """Collect once and keep all that is left out of later collections: call it when models are loaded."""
+    """Collect once and keep what is left out of later collections: to be called when models are loaded.
+
+    ``gc.unfreeze`` takes it back.
+    """
     gc.collect()
     gc.freeze()
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from stage import Answers, answering, play, prepared, says, speech, stays
 
 from voice import clock
+from voice.audio import FRAME_US
 from voice.clock import MS, SECOND
 from voice.tts.scripted import ScriptedSynthesizer
 
@@ -77,24 +78,19 @@ async def test_a_task_is_never_collected_before_it_has_ended(monkeypatch):
     assert lost == []
 
 
-def test_a_call_of_half_a_minute_costs_little():
-    """Four turns in thirty virtual seconds; the bound is loose, bench/replay.py measures."""
-
-    async def call():
-        reply = answering("Your balance is ten dollars. Is there anything else?")
-        return await play(
-            *[says("I would like to know my balance", pause_us=200 * MS)] * 4,
-            stays(4 * SECOND),
-            greeting=speech("Good day."),
-            responder=reply,
-            voice=ScriptedSynthesizer(),
-        )
-
-    clock.run(call(), "virtual")
-    costs = []
-    for _ in range(5):
-        began = clock.cpu()
-        played = clock.run(call(), "virtual")
-        costs.append((clock.cpu() - began) * 30 * SECOND // played.rows[-1].account.closed_us)
+async def test_a_call_wakes_up_once_a_frame_each_way_and_hardly_more():
+    """What a virtual call costs is its wake-ups; bench/replay.py measures the CPU."""
+    timers = asyncio.get_running_loop()._births
+    before, began = next(timers), clock.now()
+    played = await play(
+        *[says("I would like to know my balance", pause_us=200 * MS)] * 4,
+        stays(4 * SECOND),
+        greeting=speech("Good day."),
+        responder=answering("Your balance is ten dollars. Is there anything else?"),
+        voice=ScriptedSynthesizer(),
+    )
     assert len(played.turns) == 4
-    assert min(costs) < 150 * MS
+    frames = (clock.now() - began) / FRAME_US
+    spoken = sum(row.said != "" for row in played.rows)
+    assert spoken == 5
+    assert next(timers) - before < 1.8 * frames  # one a frame to hear, one a frame while we speak, the guard
