@@ -30,11 +30,13 @@ class Action:
     """Something with an effect that an agent proposes: run once, after its opinion was chosen.
 
     ``otherwise`` is said instead of the opening if it fails; if that is a question, it is taken for the
-    offer of a person, and :data:`PERSON` is expected next.
+    offer of a person, and :data:`PERSON` is expected next. ``meanwhile`` can be said before it begins: what
+    was understood ("Alright, your debit card."), so that the caller hears it while there is time to object.
     """
 
     name: str
     arguments: Mapping[str, str] = field(default_factory=dict)
+    meanwhile: str = ""
     otherwise: str = "I'm sorry, that did not work. Shall I connect you to a person?"
 
 
@@ -63,6 +65,8 @@ class Opinion:
     ``confidence`` is its belief, 0-1, that a person listening would find this the right thing to say now:
     of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
     stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
+    ``settled``: the words were whole, for they answer what was asked or wish for something, and no more need
+    come; so nobody has to wait long to hear whether the caller goes on.
     """
 
     opening: str
@@ -73,6 +77,7 @@ class Opinion:
     state: Any = None
     slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expects: str = ""
+    settled: bool = False
     ends_call: bool = False
     transfer: str = ""
     """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""

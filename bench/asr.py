@@ -77,7 +77,7 @@ async def score(transcriber: Transcriber, spoken: list[Spoken], *, show: bool) -
     await transcriber.warm()
     for one in spoken:
         before = clock.cpu()
-        dictation = transcriber.begin(0)
+        dictation = transcriber.begin(0, lambda: None)
         began = clock.now()
         for at in range(0, one.sound.size, audio.FRAME):
             frame = one.sound[at : at + audio.FRAME]

@@ -62,14 +62,18 @@ def kind() -> Kind:
 
 async def sleep_until(instant: int) -> None:
     """Wait until *instant* (µs); give way once even if it has passed."""
-    loop = asyncio.get_running_loop()
-    woken = loop.create_future()
-    handle = loop.call_at(instant / SECOND, _wake, woken)
+    woken = asyncio.get_running_loop().create_future()
+    handle = call_at(instant, lambda: _wake(woken))
     try:
         await woken
     except BaseException:
         handle.cancel()
         raise
+
+
+def call_at(instant: int, action: Callable[[], object]) -> asyncio.TimerHandle:
+    """Have the loop call *action* at *instant* (µs), for what has no task to wait in; it can be cancelled."""
+    return asyncio.get_running_loop().call_at(instant / SECOND, action)
 
 
 async def sleep(us: int) -> None:

@@ -1,6 +1,8 @@
 """Endpointing: when a caller's turn began, paused and ended. Pure; the audio is its clock.
 
-It counts samples of voiced and unvoiced windows and knows neither detectors nor engines nor time.
+It counts samples of voiced and unvoiced windows and knows neither detectors nor engines nor time. The
+silence that ends a turn is chosen pause by pause: it is the setting's until somebody who knows more of the
+words says how long this one is worth waiting for.
 
 Speech begins, and goes on after a pause, when enough voice has come together: a leaky counter that voiced
 windows fill and unvoiced ones empty. So a blip (a click, a breath, a distant word) opens no turn, and,
@@ -17,6 +19,8 @@ from voice import audio
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+USUAL: Final = "endpoint.silence_ms"
+"""The setting that ends a pause of which nothing is known."""
 TOGETHER: Final = 3
 """Voice has come together within so many times what opens a turn; what is older is blips before it."""
 
@@ -26,11 +30,15 @@ class Endpointing:
     """How long a silence ends a turn. All in microseconds of media time."""
 
     silence_us: int = 550_000
-    """Silence from the last voiced sample that ends the turn."""
+    """Silence from the last voiced sample that ends the turn, if nothing is known of the words."""
     start_us: int = 90_000
     """Voice that opens a turn, or takes it up after a pause; shorter is a click."""
     longest_us: int = 10_000_000
     """An utterance is taken as over after so long, whoever or whatever keeps sounding."""
+    least_us: int = 100_000
+    """The shortest silence anybody may choose for a pause."""
+    most_us: int = 1_500_000
+    """The longest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,9 @@ class Endpoint:
     """The state of one caller's speech: idle, speaking, or paused."""
 
     def __init__(self, settings: Endpointing) -> None:
-        self._silence = audio.samples(settings.silence_us)
+        self._usual = audio.samples(settings.silence_us)
+        self._least = audio.samples(settings.least_us)
+        self._most = audio.samples(settings.most_us)
         self._start = audio.samples(settings.start_us)
         self._longest = audio.samples(settings.longest_us)
         self.began = 0
@@ -88,6 +98,19 @@ class Endpoint:
         self._voiced = 0
         self._rising = 0
         self._rose = 0
+        self._now = 0
+        self._silence, self._rule = self._usual, USUAL
+
+    def wait(self, silence_us: int, rule: str) -> Ended | None:
+        """Have this pause last *silence_us* before it ends the turn; *rule* names whose choice that is.
+
+        Returns the end of the turn if it has lasted that long already. Without a pause it changes nothing.
+        """
+        if not self.paused:
+            return None
+        self._silence = min(max(audio.samples(silence_us), self._least), self._most)
+        self._rule = rule
+        return self._over(self._now, voiced=self._rising > 0)
 
     def process(self, at: int, count: int, *, voiced: bool, edge: Callable[[], int]) -> Signal | None:
         """Take the window of *count* samples at *at* and return what it changed, if anything.
@@ -95,7 +118,7 @@ class Endpoint:
         *edge* is asked, when a silence begins, for the last voiced sample: a detector falls late, the
         sound's level does not.
         """
-        ended = at + count
+        self._now = ended = at + count
         if not self.speaking:
             if not self._rises(at, count, voiced=voiced):
                 return None
@@ -112,6 +135,7 @@ class Endpoint:
         else:
             self._last = min(max(edge(), self._rose), ended)
             self.paused, self._rising = True, 0
+            self._silence, self._rule = self._usual, USUAL
             return self._over(ended, voiced=False) or Paused(self._last)
         return self._over(ended, voiced=voiced)
 
@@ -126,8 +150,9 @@ class Endpoint:
         return self._rising >= self._start
 
     def _over(self, now: int, *, voiced: bool) -> Ended | None:
-        if self.paused and not voiced and now - self._last >= self._silence:
-            rule = "endpoint.silence_ms"
+        blip = self._rising and self._silence < self._usual  # or the caller, going on
+        if self.paused and not voiced and not blip and now - self._last >= self._silence:
+            rule = self._rule
         elif now - self.began >= self._longest:
             rule = "endpoint.longest_ms"
         else:

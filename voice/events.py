@@ -21,10 +21,14 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The text so far; it may still change."""
+    """The text so far; it may still change, unless the caller goes on no more.
+
+    ``whole``: the caller has paused, and this is the text of all they said before.
+    """
 
     text: str
     at_us: int
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ class Level:
     def __init__(self) -> None:
         self._powers = np.zeros(4 * MEMORY)
         self._count = 0
-        self._ended = 0
+        self.ended = 0
+        """The place behind the last block."""
         self._rest: Int16 = np.zeros(0, np.int16)
         """The last sample of the block before, and the samples of a block that is not full yet."""
 
@@ -48,17 +49,17 @@ class Level:
 
         Those *lost* never came: they say nothing of the noise, and are taken to be as quiet as it.
         """
-        if not self._rest.size or at != self._ended + self._rest.size - 1:
-            self._rest, self._ended, self._count = samples[:1], at, 0
+        if not self._rest.size or at != self.ended + self._rest.size - 1:
+            self._rest, self.ended, self._count = samples[:1], at, 0
         samples = np.concatenate((self._rest, samples))
         steps = samples.astype(np.float32)
         steps = steps[1:] - steps[:-1]
         began = 0
         while began + BLOCK <= steps.size:
             block = steps[began : began + BLOCK]
-            self._add(self.floor if lost else float(block @ block) / BLOCK)
+            self._add(self.floor() if lost else float(block @ block) / BLOCK)
             began += BLOCK
-        self._ended += began
+        self.ended += began
         self._rest = samples[began:]
 
     def _add(self, power: float) -> None:
@@ -68,24 +69,30 @@ class Level:
         self._powers[self._count] = power
         self._count += 1
 
-    def _latest(self, blocks: int) -> np.typing.NDArray[np.float64]:
-        return self._powers[max(0, self._count - blocks) : self._count]
+    def _latest(self, blocks: int, until: int | None) -> np.typing.NDArray[np.float64]:
+        """Return the powers of the last *blocks* that had ended by the place *until*."""
+        count = max(0, self._count - self._since(until))
+        return self._powers[max(0, count - blocks) : count]
 
-    @property
-    def floor(self) -> float:
-        """The noise floor, as a power."""
-        powers = self._latest(MEMORY)
+    def _since(self, until: int | None) -> int:
+        """Return how many blocks ended behind the place *until*; none without one."""
+        return 0 if until is None else max(0, -(-(self.ended - until) // BLOCK))
+
+    def floor(self, until: int | None = None) -> float:
+        """Return the noise floor at the place *until* (the latest, without one), as a power."""
+        powers = self._latest(MEMORY, until)
         holes = powers.size * HOLES // MEMORY
         return max(float(np.partition(powers, holes)[holes]), QUIETEST) if powers.size else QUIETEST
 
-    def stands_out(self, count: int) -> bool:
-        """Whether the loudest of the last *count* samples stands out of the noise."""
-        loudest = float(self._latest(max(1, count // BLOCK)).max(initial=0.0))
-        return loudest > QUIETEST * CONTRAST and loudest > self.floor * CONTRAST
+    def stands_out(self, count: int, until: int | None = None) -> bool:
+        """Whether the loudest of the *count* samples before *until* stands out of the noise."""
+        loudest = float(self._latest(max(1, count // BLOCK), until).max(initial=0.0))
+        return loudest > QUIETEST * CONTRAST and loudest > self.floor(until) * CONTRAST
 
-    def last_voiced(self, began: int) -> int:
-        """Return where the last voiced block since *began* ended (samples); *began* if there is none."""
-        powers = self._latest(min(MEMORY, max(0, self._ended - began) // BLOCK))
-        threshold = max(self.floor * CONTRAST, float(powers.max(initial=0.0)) * FALL)
+    def last_voiced(self, began: int, until: int | None = None) -> int:
+        """Return where the last voiced block of *began* to *until* ended (samples); *began* if none did."""
+        ended = self.ended - self._since(until) * BLOCK
+        powers = self._latest(min(MEMORY, max(0, ended - began) // BLOCK), until)
+        threshold = max(self.floor(until) * CONTRAST, float(powers.max(initial=0.0)) * FALL)
         voiced = np.flatnonzero(powers > threshold)
-        return self._ended - (powers.size - 1 - int(voiced[-1])) * BLOCK if voiced.size else began
+        return ended - (powers.size - 1 - int(voiced[-1])) * BLOCK if voiced.size else began

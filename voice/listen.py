@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 HIGH: Final = 0.5
 """A window is voiced from this probability on; once it is, down to LOW (Silero's own defaults)."""
 LOW: Final = 0.35
+DIP: Final = audio.samples(30_000)
+"""So long a quiet inside a voice may be its end: the text is brought up to date, long before the detector
+falls, and that is all it costs if the voice comes back."""
 PREROLL: Final = audio.samples(300_000)
 """Audio kept from before the detected start: a soft onset lasts up to 250 ms."""
 TAIL: Final = audio.samples(50_000)
@@ -74,8 +77,9 @@ class Ear:
         self._recent: deque[tuple[int, Int16]] = deque()
         self._recent_size = PREROLL + (TOGETHER + 1) * audio.samples(endpointing.start_us)
         self._dictation: Dictation | None = None
+        self._dipped = False
         self._spent = 0
-        self._partial = ""
+        self._partial = ("", False)
         self._finishing: asyncio.Task[None] | None = None
         self.waiting = 0
         """Utterances whose final text is still awaited."""
@@ -111,6 +115,14 @@ class Ear:
         self._take(frame.samples)
         return self.at_clock(at)
 
+    def wait(self, silence_us: int, rule: str) -> None:
+        """Have the caller's pause last *silence_us* before it ends the turn; *rule* names whose choice it is.
+
+        If it has lasted as long, the turn ends now. Without a pause it changes nothing.
+        """
+        if signal := self._endpoint.wait(silence_us, rule):
+            self._follow(signal)
+
     def missed(self) -> None:
         """Count time that passed without frames as silence; a call asks for it some ten times a second."""
         if lost := self._media.lost():
@@ -134,36 +146,58 @@ class Ear:
             self._recent.popleft()
         if self._dictation:
             self._dictation.feed(samples)
+        self._level.hear(samples, began, lost=lost)
         size = self._vad.window
         pending = samples if not self._window.size else np.concatenate((self._window, samples))
         place = media.next - pending.size
         while pending.size >= size:
-            self._judge(pending[:size], place, lost=lost and place >= began)
+            self._judge(pending[:size], place)
             pending, place = pending[size:], place + size
         self._window = pending
-        if self._dictation and (text := self._dictation.partial) != self._partial:
-            self._partial = text
-            self._tell(Partial(text, clock.now()))
+        if self._dictation and not self._endpoint.paused:
+            self._dip(self._dictation)
+        self._read()
 
-    def _judge(self, window: Int16, at: int, *, lost: bool) -> None:
-        self._level.hear(window, at, lost=lost)
+    def _dip(self, dictation: Dictation) -> None:
+        """Have the text made when the level falls, for the detector falls some 75 ms later."""
+        heard = self._media.next
+        dipped = heard - self._level.last_voiced(self._endpoint.began, heard) >= DIP
+        if dipped != self._dipped:
+            self._dipped = dipped
+            if dipped:
+                dictation.pause()
+            else:
+                dictation.resume()
+
+    def _read(self) -> None:
+        """Tell what is new in the text."""
+        if self._dictation:
+            read = self._dictation.partial, self._dictation.whole and self._endpoint.paused
+            if read != self._partial:
+                self._partial = read
+                self._tell(Partial(read[0], clock.now(), whole=read[1]))
+
+    def _judge(self, window: Int16, at: int) -> None:
         likely = self._vad.probability(window, at)
-        self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(window.size)
-        signal = self._endpoint.process(at, window.size, voiced=self._voiced, edge=self._edge)
+        self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(window.size, at + window.size)
+
+        def edge() -> int:
+            return self._level.last_voiced(self._endpoint.began, at + window.size)
+
+        signal = self._endpoint.process(at, window.size, voiced=self._voiced, edge=edge)
         if signal:
             self._follow(signal)
-
-    def _edge(self) -> int:
-        return self._level.last_voiced(self._endpoint.began)
 
     def _follow(self, signal: Signal) -> None:
         match signal:
             case Began(at):
                 self._begin(at)
             case Paused(at) if self._dictation:
-                self._dictation.pause()
-                self._tell(Pause(self.at_clock(at), self._partial))
+                if not self._dipped:
+                    self._dictation.pause()
+                self._tell(Pause(self.at_clock(at), self._partial[0]))
             case WentOn(at) if self._dictation:
+                self._dipped = False
                 self._dictation.resume()
                 self._tell(Resumed(self.at_clock(at)))
             case Ended() if self._dictation:
@@ -179,8 +213,8 @@ class Ear:
     def _begin(self, at: int) -> None:
         """Begin a dictation with what was heard before the detector opened."""
         start = max(at - PREROLL, self._spent, self._recent[0][0])
-        self._partial = ""
-        self._dictation = self._transcriber.begin(start)
+        self._partial, self._dipped = ("", False), False
+        self._dictation = self._transcriber.begin(start, self._read)
         for place, samples in self._recent:
             if place + samples.size > start:
                 self._dictation.feed(samples[max(0, start - place) :])

@@ -50,8 +50,13 @@ class Question:
     """Where tasks of its own belong; they may outlive the answer, but not the call."""
     sound_by: Budget
     """By when it must answer to spare the caller the bridge."""
+    act_at_us: int = 0
+    """Nothing with an effect may begin before this instant: until then the caller may still go on."""
     guess: bool = False
-    """Asked before the caller's words are final: nothing may change, and nothing with an effect may run."""
+    """Asked before the caller's words are final: nothing may change, and nothing with an effect may run.
+
+    Asked again with the same words and the same history, and no guess, a responder takes up what it has.
+    """
 
 
 async def nothing() -> AsyncGenerator[str, None]:
@@ -69,7 +74,11 @@ class Reply:
     by: str
     because: str = ""
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
-    """Further sentences; closed when the reply has been said or broken off."""
+    """Further sentences; closed when the reply has been said or broken off, and never touched on a guess."""
+    settled: bool = False
+    """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
+    acts: bool = False
+    """On a guess: its opening is true only once something with an effect has been done."""
 
 
 class Responder(Protocol):

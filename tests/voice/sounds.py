@@ -216,8 +216,8 @@ class Recorder(ScriptedTranscriber):
         super().__init__(*args, **how)
         self.began, self.fed = [], []
 
-    def begin(self, at):
-        dictation, fed, feed = super().begin(at), [], None
+    def begin(self, at, changed):
+        dictation, fed, feed = super().begin(at, changed), [], None
         feed = dictation.feed
         dictation.feed = lambda samples: (fed.append(samples), feed(samples))[1]
         self.began.append(at)

@@ -133,7 +133,7 @@ def test_it_does_not_matter_how_the_sound_is_cut(sound, sizes):
         level.hear(sound[start : start + size], start)
         start = min(sound.size, start + size)
     whole = level_of(sound[:start], step=BLOCK)
-    assert (level.last_voiced(0), level.floor) == (whole.last_voiced(0), whole.floor)
+    assert (level.last_voiced(0), level.floor()) == (whole.last_voiced(0), whole.floor())
 
 
 @given(sounds, st.integers(1, 48_000), st.integers(0, 48_000))
@@ -145,3 +145,12 @@ def test_the_end_lies_between_what_was_asked_and_what_was_heard(sound, heard, be
 def test_any_offset_changes_nothing(sound, offset):
     moved = level_of(sound + np.int16(offset))
     assert moved.last_voiced(0) == level_of(sound).last_voiced(0)
+
+
+@given(sounds, st.integers(0, 48_000))
+def test_what_came_later_changes_nothing_of_what_was_heard_by_a_place(sound, cut):
+    until = min(cut, sound.size - 1) // BLOCK * BLOCK
+    whole, then = level_of(sound), level_of(sound[: until + 1])
+    assert whole.last_voiced(0, until) == then.last_voiced(0)
+    assert whole.floor(until) == then.floor()
+    assert whole.stands_out(audio.FRAME, until) == then.stands_out(audio.FRAME)

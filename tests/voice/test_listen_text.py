@@ -97,7 +97,11 @@ async def test_a_text_that_is_restated_is_told_once():
     partials = ((500 * MS, "I need a"), (900 * MS, "I need a taxi."))
     heard = await heard_as(Take(text="I need a taxi, at nine.", partials=partials))
     assert heard.texts == ["I need a taxi, at nine."]
-    assert [event.text for event in heard.of(Partial)] == ["I need a", "I need a taxi."]
+    assert [(event.text, event.whole) for event in heard.of(Partial)] == [
+        ("I need a", False),
+        ("I need a taxi.", False),
+        ("I need a taxi, at nine.", True),
+    ]
 
 
 @pytest.mark.parametrize("text", [".", " ", "…", "[BLANK_AUDIO]", "(wind blowing)", ""])

@@ -130,8 +130,8 @@ class _Trial:
         text = (await dictation.final()).text
         _hold(not is_words(text), f"silence has no words, not {text!r}")
 
-    def _begin(self) -> Dictation:
-        return self.transcriber.begin(self.at)
+    def _begin(self, changed: Callable[[], None] = lambda: None) -> Dictation:
+        return self.transcriber.begin(self.at, changed)
 
     def _hold_heard(self, transcript: Transcript, promise: str) -> None:
         heard = normalise(transcript.text).split()

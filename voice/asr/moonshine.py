@@ -61,9 +61,9 @@ class Moonshine:
         hiss = np.random.default_rng(0).integers(-300, 300, audio.RATE, np.int16)
         await self.decode(hiss, Leave(), {})
 
-    def begin(self, at: int) -> MoonshineDictation:  # noqa: ARG002 - it knows no word times to shift
+    def begin(self, at: int, changed: Callable[[], None]) -> MoonshineDictation:  # noqa: ARG002 - it knows no word times to shift
         """Begin an utterance."""
-        return MoonshineDictation(self)
+        return MoonshineDictation(self, changed)
 
     async def aclose(self) -> None:
         """Free the thread and the model."""
@@ -158,20 +158,27 @@ class MoonshineDictation:
     (waiting for other calls' finals included); *used* is the one whose text is the final text.
     """
 
-    def __init__(self, engine: Moonshine) -> None:
+    def __init__(self, engine: Moonshine, changed: Callable[[], None]) -> None:
         self._engine = engine
+        self._changed = changed
         self._buffer = np.empty(4 * audio.RATE, np.int16)
         self._size = 0
         self._paused_at: int | None = None
         self._decodes: list[_Decode] = []
         self._settled: dict[int, str] = {}
         self._agreement = Agreement()
+        self._whole = False
         self._dropped = False
 
     @property
     def partial(self) -> str:
         """What two decodes in a row agree on; all of the text once a pause has been decoded."""
         return self._agreement.text
+
+    @property
+    def whole(self) -> bool:
+        """Whether the pause has been decoded."""
+        return self._whole
 
     def feed(self, samples: Int16) -> None:
         """Take the next samples; decode again if enough is new."""
@@ -194,7 +201,7 @@ class MoonshineDictation:
 
     def resume(self) -> None:
         """Go on; a decode for the pause becomes a partial like others."""
-        self._paused_at = None
+        self._paused_at, self._whole = None, False
         latest = self._decodes[-1] if self._decodes else None
         if latest is not None and latest.ended_us is None:
             self._engine.may_give_way(latest.leave)
@@ -254,15 +261,22 @@ class MoonshineDictation:
         self._engine.must_not_give_way(decode.leave)
         if decode.failure() is None and not self._dropped:
             self._believe(decode)
+            self._changed()
 
     def _believe(self, decode: _Decode) -> None:
         text = decode.future.result()
         if text is None:
             return
         if decode.covers == self._paused_at:
-            self._agreement.settle(text)
+            self._settle(text)
         else:
             self._agreement.hear(text)
+
+    def _settle(self, text: str) -> None:
+        """Take the *text* of the pause; an empty one erases no partial."""
+        self._whole = is_words(text) or not is_words(self._agreement.text)
+        if self._whole:
+            self._agreement.settle(text)
 
     def _work(self, final: _Decode) -> tuple[Work, ...]:
         now = clock.now()

@@ -16,7 +16,7 @@ from voice.asr.transcriber import Transcript, Word, Work
 from voice.errors import AsrError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from voice.audio import Int16
 
@@ -66,9 +66,9 @@ class Scripted:
     async def warm(self) -> None:
         """Have nothing to load."""
 
-    def begin(self, at: int) -> ScriptedDictation:
+    def begin(self, at: int, changed: Callable[[], None]) -> ScriptedDictation:
         """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
-        return ScriptedDictation(self, audio.us(at), next(self._takes, Take()))
+        return ScriptedDictation(self, audio.us(at), next(self._takes, Take()), changed)
 
     async def aclose(self) -> None:
         """Have nothing to free."""
@@ -77,18 +77,29 @@ class Scripted:
 class ScriptedDictation:
     """One utterance, heard as its take says."""
 
-    def __init__(self, engine: Scripted, began_us: int, take: Take) -> None:
+    def __init__(self, engine: Scripted, began_us: int, take: Take, changed: Callable[[], None]) -> None:
         self._engine = engine
         self._began_us = began_us
         self._take = take
+        self._changed = changed
         self._fed = 0
         self._work_began_us: int | None = None
+        self._ready: asyncio.TimerHandle | None = None
+        self._whole = False
         self._work: list[Work] = []
         self._dropped = False
 
     @property
     def partial(self) -> str:
-        """The words that ended long enough ago, or the latest partial of the take."""
+        """The final text once it is ready; until then the take's latest partial, or what ended long ago."""
+        return self._text() if self._whole else self._so_far()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the final text is ready: its delay has passed since the pause."""
+        return self._whole
+
+    def _so_far(self) -> str:
         heard_us = audio.us(self._fed)
         if self._take.partials is not None:
             return next((text for at, text in reversed(self._take.partials) if at <= heard_us), "")
@@ -103,6 +114,8 @@ class ScriptedDictation:
         """Begin to make the final text."""
         if self._work_began_us is None and not self._dropped:
             self._work_began_us = clock.now()
+            if not (self._take.never or self._take.error):
+                self._ready = clock.call_at(self._work_began_us + self._final_us(), self._be_whole)
 
     def resume(self) -> None:
         """Throw away what was made."""
@@ -110,6 +123,7 @@ class ScriptedDictation:
             ended = min(clock.now(), self._work_began_us + self._final_us())
             self._work.append(Work(self._work_began_us, ended, used=False))
             self._work_began_us = None
+            self._forget_pause()
 
     async def final(self) -> Transcript:
         """Return the final text when its delay has passed."""
@@ -124,15 +138,29 @@ class ScriptedDictation:
             await clock.sleep_until(ready)
         if self._take.error:
             raise AsrError(self._take.error, where=self._engine.name)
-        work = (*self._work, Work(began, ready, used=True))
-        if self._take.text is not None:
-            return Transcript(self._take.text, work=work)
-        words = tuple(self._words())
-        return Transcript(" ".join(word.text for word in words), words, work)
+        words = tuple(self._words()) if self._take.text is None else ()
+        return Transcript(self._text(), words, (*self._work, Work(began, ready, used=True)))
 
     def drop(self) -> None:
         """Forget the utterance."""
         self._dropped = True
+        self._forget_pause()
+
+    def _be_whole(self) -> None:
+        """Show the final text; an empty one erases no partial."""
+        self._whole = is_words(self._text()) or not is_words(self._so_far())
+        self._changed()
+
+    def _forget_pause(self) -> None:
+        self._whole = False
+        if self._ready:
+            self._ready.cancel()
+
+    def _text(self) -> str:
+        """Return the final text."""
+        if self._take.text is not None:
+            return self._take.text
+        return " ".join(word.text for word in self._words())
 
     def _final_us(self) -> int:
         return self._engine.final_us if self._take.final_us is None else self._take.final_us

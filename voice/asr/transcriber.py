@@ -1,7 +1,8 @@
 """The seam between the Ear and any speech recogniser, and what came out of it.
 
-The Ear begins one :class:`Dictation` an utterance, feeds it while the caller speaks, says when a silence
-has begun so that the text can be made ready inside the silence, and asks for the final text once.
+The Ear begins one :class:`Dictation` an utterance, feeds it while the caller speaks, says when the voice
+falls and when it comes back so that the text can be made ready inside the silence, is told when that is
+done, and asks for the final text once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from voice.audio import Int16
 
 
@@ -48,16 +51,24 @@ class Dictation(Protocol):
         """The text so far; it may still change."""
         ...
 
+    @property
+    def whole(self) -> bool:
+        """Whether ``partial`` is the text of all sound up to the pause, and so will be the final text."""
+        ...
+
     def feed(self, samples: Int16) -> None:
         """Take the next samples (16 kHz int16) of the utterance, silence inside it included."""
         ...
 
     def pause(self) -> None:
-        """Know that the caller fell silent: bring the text up to date now, for this may be the end."""
+        """Know that the voice fell: bring the text up to date now, for this may be the end.
+
+        Told at every dip of the level, some of them inside words, so it costs next to nothing to be wrong.
+        """
         ...
 
     def resume(self) -> None:
-        """Know that the caller speaks on: a text being made for the pause is of no use any more."""
+        """Know that the voice is back: a text being made for the pause is a partial like others."""
         ...
 
     async def final(self) -> Transcript:
@@ -81,8 +92,12 @@ class Transcriber(Protocol):
         """Load models and run once, so that the first turn costs what the second does."""
         ...
 
-    def begin(self, at: int) -> Dictation:
-        """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
+    def begin(self, at: int, changed: Callable[[], None]) -> Dictation:
+        """Begin an utterance whose first sample stands at *at* in the caller's media (samples).
+
+        *changed* is called on the loop when ``partial`` or ``whole`` may have changed by itself, because
+        work came to its end; never from inside a method of the dictation.
+        """
         ...
 
     async def aclose(self) -> None:

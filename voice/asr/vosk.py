@@ -19,6 +19,7 @@ from voice.asr.transcriber import Transcript, Word, Work
 from voice.errors import AsrError, ComponentError, MissingEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from voice.audio import Int16
@@ -47,9 +48,9 @@ class Vosk:
         """Load the model and hear a second of silence; raises :class:`~voice.errors.MissingEngine`."""
         await asyncio.get_running_loop().run_in_executor(self._worker, self._warm)
 
-    def begin(self, at: int) -> VoskDictation:
+    def begin(self, at: int, changed: Callable[[], None]) -> VoskDictation:
         """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
-        return VoskDictation(self, audio.us(at))
+        return VoskDictation(self, audio.us(at), changed)
 
     async def aclose(self) -> None:
         """Free the thread and the model."""
@@ -148,9 +149,10 @@ def words(results: list[dict[str, Any]], at_us: int) -> tuple[Word, ...]:
 class VoskDictation:
     """One utterance. Its :class:`~voice.asr.transcriber.Work` is the batches, all of them used."""
 
-    def __init__(self, engine: Vosk, began_us: int) -> None:
+    def __init__(self, engine: Vosk, began_us: int, changed: Callable[[], None]) -> None:
         self._engine = engine
         self._began_us = began_us
+        self._changed = changed
         self._hearing = Hearing()
         self._waiting: list[bytes] = []
         self._batch: asyncio.Future[None] | None = None
@@ -162,6 +164,11 @@ class VoskDictation:
     def partial(self) -> str:
         """All that has been told, and half told, so far."""
         return self._hearing.partial
+
+    @property
+    def whole(self) -> bool:
+        """Whether the last words have been told: half told, they may still become others."""
+        return self._final is not None and self._final.done() and self._fault is None
 
     def feed(self, samples: Int16) -> None:
         """Take the next samples; they are heard at once, or together when the worker is free."""
@@ -215,3 +222,5 @@ class VoskDictation:
         self._fault = self._fault or batch.exception()
         if self._waiting and self._final is None and self._fault is None:
             self._send()
+        if not self._hearing.forgotten:
+            self._changed()

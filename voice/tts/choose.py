@@ -50,7 +50,7 @@ def _pyttsx3(voice: str, rate: int) -> tuple[Synthesizer, str]:
     if not found:
         raise MissingEngine("pyttsx3 finds no espeak-ng to speak with", where="tts", remedy=pyttsx3.REMEDY)
     options = {"voice": voice, "rate": rate}
-    made = ProcessSynthesizer("pyttsx3", options, voice=f"{voice or 'default'}@{rate}")
+    made = ProcessSynthesizer("pyttsx3", options, voice=_named(voice or "default", rate, pyttsx3.edition()))
     return made, f"pyttsx3 with {found}"
 
 
@@ -60,5 +60,11 @@ def _piper(model: str, rate: int) -> tuple[Synthesizer, str]:
         raise MissingEngine("piper or its voice is not installed", where="tts", remedy=piper.REMEDY)
     options = {"model": model, "rate": rate}
     patience = Patience(hung_us=5 * SECOND, quick_us=1_200 * MS)  # slow on a busy machine is not hung
-    made = ProcessSynthesizer("piper", options, voice=f"{found}@{rate}", patience=patience)
+    named = _named(found, rate, piper.edition(model))
+    made = ProcessSynthesizer("piper", options, voice=named, patience=patience)
     return made, f"piper with {found}"
+
+
+def _named(voice: str, rate: int, edition: str) -> str:
+    """Return a voice's name: whatever changes its sound changes it."""
+    return f"{voice}@{rate}, {edition}" if edition else f"{voice}@{rate}"

@@ -30,6 +30,8 @@ LOUDEST: Final = 0.6
 """RMS of full scale; speech stays below 0.3, samples read a byte off come near 0.6 and are noise."""
 OFFSET: Final = 0.004
 """A mean beyond this (−48 dBFS) is a DC offset, which would click at every join."""
+EDITION: Final = 1
+"""Raised when the same raw sound leaves here sounding otherwise: sounds kept before that are not played."""
 STRANGE: Final = 1.4
 """Sound so much longer or shorter than its text suggests was made at another rate than it says."""
 

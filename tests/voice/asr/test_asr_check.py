@@ -33,8 +33,8 @@ class Forgetful(ScriptedDictation):
 
 def made(dictation):
     class Made(Scripted):
-        def begin(self, at):
-            return dictation(self, audio.us(at), Take())
+        def begin(self, at, changed):
+            return dictation(self, audio.us(at), Take(), changed)
 
     return lambda: Made(REFERENCE)
 
@@ -57,8 +57,8 @@ async def test_word_times_of_another_media_clock_are_refused():
     """ASR-10."""
 
     class Unshifted(Scripted):
-        def begin(self, _at):
-            return super().begin(0)
+        def begin(self, _at, changed):
+            return super().begin(0, changed)
 
     await refused(lambda: Unshifted(REFERENCE), "media's clock", at=audio.RATE * 60)
 

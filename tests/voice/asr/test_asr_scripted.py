@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from listeners import ignore
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
@@ -28,7 +29,7 @@ async def test_a_scripted_transcriber_keeps_every_promise():
 
 async def test_words_around_an_internal_silence_are_one_text():
     """ASR-01."""
-    dictation = Scripted(MOVE).begin(0)
+    dictation = Scripted(MOVE).begin(0, ignore)
     dictation.feed(sound(1_000))
     dictation.pause()
     dictation.resume()
@@ -37,7 +38,7 @@ async def test_words_around_an_internal_silence_are_one_text():
 
 
 async def test_a_word_shows_its_lag_after_it_ended():
-    dictation = Scripted(MOVE, lag_us=200_000).begin(0)
+    dictation = Scripted(MOVE, lag_us=200_000).begin(0, ignore)
     shown = []
     for _ in range(12):
         dictation.feed(sound(100))
@@ -50,7 +51,7 @@ async def test_only_words_in_the_sound_are_heard_and_each_once():
     transcriber = Scripted(MOVE)
     heard = []
     for at in (0, 1_500):
-        dictation = transcriber.begin(audio.samples(at * 1_000))
+        dictation = transcriber.begin(audio.samples(at * 1_000), ignore)
         dictation.feed(sound(1_500))
         heard.append((await dictation.final()).text)
     assert heard == ["move my visit", "to friday"]
@@ -58,14 +59,14 @@ async def test_only_words_in_the_sound_are_heard_and_each_once():
 
 async def test_a_reference_may_grow_while_the_call_plays():
     reference = []
-    dictation = Scripted(reference).begin(0)
+    dictation = Scripted(reference).begin(0, ignore)
     dictation.feed(sound(500))
     reference.append(Word("hello", 100_000, 400_000))
     assert (await dictation.final()).text == "hello"
 
 
 async def test_the_final_text_is_ready_its_delay_after_the_pause():
-    dictation = Scripted(MOVE, final_us=80_000).begin(0)
+    dictation = Scripted(MOVE, final_us=80_000).begin(0, ignore)
     dictation.feed(sound(1_000))
     dictation.pause()
     await clock.sleep(50_000)
@@ -75,7 +76,7 @@ async def test_the_final_text_is_ready_its_delay_after_the_pause():
 
 
 async def test_work_for_a_pause_that_was_not_the_end_is_not_used():
-    dictation = Scripted(MOVE, final_us=80_000).begin(0)
+    dictation = Scripted(MOVE, final_us=80_000).begin(0, ignore)
     dictation.pause()
     await clock.sleep(30_000)
     dictation.resume()
@@ -88,7 +89,7 @@ async def test_work_for_a_pause_that_was_not_the_end_is_not_used():
 async def test_good_partials_may_end_in_an_empty_final():
     """ASR-02."""
     take = Take(text="", partials=((200_000, "check"), (500_000, "check my balance")), final_us=200_000)
-    dictation = Scripted(takes=[take]).begin(0)
+    dictation = Scripted(takes=[take]).begin(0, ignore)
     dictation.feed(sound(600))
     assert dictation.partial == "check my balance"
     assert await dictation.final() == Transcript("")
@@ -97,7 +98,7 @@ async def test_good_partials_may_end_in_an_empty_final():
 async def test_a_final_that_never_comes_leaves_the_partial():
     """ASR-14."""
     take = Take(partials=((0, "book a table"),), never=True)
-    dictation = Scripted(takes=[take]).begin(0)
+    dictation = Scripted(takes=[take]).begin(0, ignore)
     dictation.pause()
     async with clock.move_on_at(500_000) as scope:
         await dictation.final()
@@ -108,7 +109,7 @@ async def test_a_final_that_never_comes_leaves_the_partial():
 async def test_partials_may_flap():
     """ASR-09."""
     take = Take(text="can you sell my ticket", partials=((0, "cancel"), (40_000, "can you sell my")))
-    dictation = Scripted(takes=[take]).begin(0)
+    dictation = Scripted(takes=[take]).begin(0, ignore)
     assert dictation.partial == "cancel"
     dictation.feed(sound(40))
     assert dictation.partial == "can you sell my"
@@ -116,7 +117,7 @@ async def test_partials_may_flap():
 
 
 async def test_a_failure_is_the_component_s():
-    dictation = Scripted(takes=[Take(error="the model broke")]).begin(0)
+    dictation = Scripted(takes=[Take(error="the model broke")]).begin(0, ignore)
     with pytest.raises(AsrError, match="scripted: the model broke"):
         await dictation.final()
 
@@ -125,14 +126,14 @@ async def test_takes_are_used_in_turn_and_then_the_reference():
     transcriber = Scripted(MOVE[:1], takes=[Take(text="first")])
     texts = []
     for _ in range(2):
-        dictation = transcriber.begin(0)
+        dictation = transcriber.begin(0, ignore)
         dictation.feed(sound(400))
         texts.append((await dictation.final()).text)
     assert texts == ["first", "move"]
 
 
 async def test_a_dropped_utterance_has_no_text():
-    dictation = Scripted(MOVE).begin(0)
+    dictation = Scripted(MOVE).begin(0, ignore)
     dictation.drop()
     with pytest.raises(AsrError, match="dropped"):
         await dictation.final()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
+from listeners import ignore
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
@@ -56,7 +57,7 @@ async def hear(dictation, ms):
 
 async def test_a_partial_waits_for_enough_new_sound_and_for_its_cost():
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     await hear(dictation, 1_000)
     assert len(engine.asked) == 3
     assert dictation.partial == "w0"
@@ -65,7 +66,7 @@ async def test_a_partial_waits_for_enough_new_sound_and_for_its_cost():
 async def test_a_pause_is_decoded_at_once_and_a_partial_gives_way():
     """MET-13."""
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     await hear(dictation, 340)
     dictation.pause()
     assert [leave.taken_back for leave in engine.asked] == [True, False]
@@ -76,7 +77,7 @@ async def test_a_pause_is_decoded_at_once_and_a_partial_gives_way():
 
 async def test_the_partial_of_another_call_gives_way_as_well():
     engine = Timed()
-    one, other = engine.begin(0), engine.begin(0)
+    one, other = engine.begin(0, ignore), engine.begin(0, ignore)
     await hear(other, 320)
     one.feed(audio.silence(audio.RATE // 4))
     one.pause()
@@ -85,7 +86,7 @@ async def test_the_partial_of_another_call_gives_way_as_well():
 
 async def test_a_final_text_never_gives_way():
     engine = Timed()
-    one, other = engine.begin(0), engine.begin(0)
+    one, other = engine.begin(0, ignore), engine.begin(0, ignore)
     for dictation in (one, other):
         dictation.feed(audio.silence(audio.RATE // 4))
         dictation.pause()
@@ -94,7 +95,7 @@ async def test_a_final_text_never_gives_way():
 
 async def test_silence_after_a_pause_is_not_decoded_again():
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     await hear(dictation, 200)
     dictation.pause()
     await hear(dictation, 800)
@@ -107,7 +108,7 @@ async def test_silence_after_a_pause_is_not_decoded_again():
 
 async def test_a_pause_that_was_not_the_end_is_work_not_used():
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     await hear(dictation, 200)
     dictation.pause()
     await clock.sleep(50_000)
@@ -120,7 +121,7 @@ async def test_a_pause_that_was_not_the_end_is_work_not_used():
 
 
 async def test_after_a_pause_the_partial_is_all_of_the_text():
-    dictation = Timed().begin(0)
+    dictation = Timed().begin(0, ignore)
     dictation.feed(audio.silence(audio.RATE))
     dictation.pause()
     await clock.sleep(120_000)
@@ -129,7 +130,7 @@ async def test_after_a_pause_the_partial_is_all_of_the_text():
 
 async def test_a_partial_that_heard_all_of_it_is_the_text_of_the_pause():
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     dictation.feed(audio.silence(audio.RATE))
     await clock.sleep(150_000)
     assert dictation.partial == ""
@@ -141,7 +142,7 @@ async def test_a_partial_that_heard_all_of_it_is_the_text_of_the_pause():
 
 async def test_a_dropped_utterance_abandons_its_work_and_has_no_text():
     engine = Timed()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     await hear(dictation, 400)
     dictation.drop()
     await hear(dictation, 400)
@@ -155,7 +156,7 @@ async def test_a_decode_that_fails_is_the_component_s_fault():
         async def _decode(self, *_):
             raise RuntimeError("bad graph")
 
-    dictation = Broken().begin(0)
+    dictation = Broken().begin(0, ignore)
     await hear(dictation, 400)
     with pytest.raises(AsrError, match="moonshine: decoding failed: bad graph"):
         await dictation.final()
@@ -206,7 +207,7 @@ async def test_silence_and_hum_and_hiss_have_no_words():
     engine = Moonshine()
     for name, sound in sounds.items():
         for seconds in (0.05, 0.5, 3, 30):
-            dictation = engine.begin(0)
+            dictation = engine.begin(0, ignore)
             dictation.feed(sound[: int(seconds * audio.RATE)])
             dictation.pause()
             transcript = await dictation.final()
@@ -219,7 +220,7 @@ async def test_silence_and_hum_and_hiss_have_no_words():
 async def test_a_decode_can_be_abandoned_at_once(speech):
     engine = Moonshine()
     await engine.warm()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     dictation.feed(speech)
     await clock.sleep(5_000)
     dropped = clock.now()
@@ -237,7 +238,7 @@ async def test_speech_is_heard_while_it_comes_and_a_long_pause_inside_loses_noth
     await engine.warm()
     pause = np.random.default_rng(1).integers(-20, 20, 3 * audio.RATE, np.int16)
     sound = audio.join([speech, pause, speech])
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     began, partials = clock.now(), []
     for at in range(0, sound.size, audio.FRAME):
         await clock.sleep_until(began + audio.us(at))
@@ -261,7 +262,7 @@ async def test_a_synthetic_voice_is_heard():
     said = "I would like to move my appointment to Friday morning."
     chunks = [chunk.audio_int16_array for chunk in speaker.synthesize(said)]
     engine = Moonshine()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     dictation.feed(soxr.resample(audio.join(chunks), speaker.config.sample_rate, audio.RATE))
     dictation.pause()
     assert word_errors(said, (await dictation.final()).text).errors == 0
@@ -280,7 +281,7 @@ async def test_callers_on_the_telephone_are_heard(recordings):
     for segment in json.loads(file.read_text()):
         if segment["speaker_role"] == "caller" and is_words(segment["human_transcript"]):
             began, length = segment["start_ms"], segment["duration_ms"]
-            dictation = engine.begin(0)
+            dictation = engine.begin(0, ignore)
             dictation.feed(sound[(began - 300) * 16 : (began + length + 200) * 16])
             dictation.pause()
             text = (await dictation.final()).text

@@ -4,6 +4,7 @@ import json
 import threading
 
 import pytest
+from listeners import ignore
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
@@ -66,7 +67,7 @@ async def test_a_folder_that_is_no_model_is_named(tmp_path):
     engine = Vosk(tmp_path)
     with pytest.raises(MissingEngine, match=str(tmp_path)):
         await engine.warm()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     dictation.feed(audio.silence(audio.FRAME))
     with pytest.raises(MissingEngine):
         await dictation.final()
@@ -83,7 +84,7 @@ async def test_a_second_utterance_has_times_of_its_own(vosk_model, speech):
     """ASR-10."""
     engine = Vosk(vosk_model)
     for at in (0, 20 * audio.RATE):
-        dictation = engine.begin(at)
+        dictation = engine.begin(at, ignore)
         dictation.feed(speech[: 3 * audio.RATE])
         transcript = await dictation.final()
         assert transcript.words
@@ -96,7 +97,7 @@ async def test_a_second_utterance_has_times_of_its_own(vosk_model, speech):
 async def test_sound_that_comes_while_it_is_busy_is_heard_in_one_piece(vosk_model, speech):
     engine = Vosk(vosk_model)
     await engine.warm()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     for at in range(0, 2 * audio.RATE, audio.FRAME):
         dictation.feed(speech[at : at + audio.FRAME])
     transcript = await dictation.final()
@@ -108,7 +109,7 @@ async def test_sound_that_comes_while_it_is_busy_is_heard_in_one_piece(vosk_mode
 async def test_a_dropped_utterance_is_forgotten(vosk_model, speech):
     engine = Vosk(vosk_model)
     await engine.warm()
-    dictation = engine.begin(0)
+    dictation = engine.begin(0, ignore)
     dictation.feed(speech)
     dictation.feed(speech)
     dictation.drop()

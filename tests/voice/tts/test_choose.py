@@ -28,7 +28,8 @@ def test_auto_takes_the_fastest_voice_and_says_so(installed):
 def test_auto_takes_piper_where_espeak_is_missing(installed):
     installed(joe="joe")
     synthesizer, why = choose()
-    assert (synthesizer.name, synthesizer.voice) == ("piper", "joe@200")
+    assert synthesizer.name == "piper"
+    assert synthesizer.voice.startswith("joe@200")
     assert "finds no espeak-ng" in why
 
 

@@ -1,0 +1,32 @@
+"""Who is told that a text changed."""
+
+from __future__ import annotations
+
+from voice import clock
+
+
+def ignore():
+    """Nobody cares."""
+
+
+class Watching:
+    """Keeps when it was told, and what the dictation it watches had then."""
+
+    def __init__(self):
+        self.dictation = None
+        self.seen = []
+
+    def __call__(self):
+        self.seen.append((clock.now(), self.dictation.partial, self.dictation.whole))
+
+    @property
+    def whole_at(self):
+        """When the text was first whole."""
+        return next((at for at, _, whole in self.seen if whole), None)
+
+
+def watched(transcriber, at=0):
+    """Begin an utterance; return it and who watches it."""
+    watching = Watching()
+    watching.dictation = transcriber.begin(at, watching)
+    return watching.dictation, watching
