@@ -1,7 +1,8 @@
 """A Call: one caller on one line, turn after turn, until somebody hangs up.
 
 It decides whose turn it is and nothing else: an utterance begins a turn; speech over our voice cuts it;
-speech before any sound supersedes the turn, and its words join the next. Every turn leaves a row, closed at
+speech before any sound, or too soon after it to be about it, supersedes the turn, and its words join the
+next. Every turn leaves a row, closed at
 the moment it ends and written as soon as what it broke off has told its last.
 """
 
@@ -15,18 +16,19 @@ from typing import TYPE_CHECKING, Final
 from voice import clock
 from voice.budget import Budget
 from voice.crew import Crew
-from voice.events import SpeechStarted, Utterance
+from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
 from voice.ledger import Ledger, Owner
 from voice.listen import Ear
 from voice.parts import Entry
 from voice.responder import Said
 from voice.speak import Heard, Mouth, at_once
 from voice.tape import Tape
-from voice.turn import Desk, Turn, account_for_listening, needs, take_turn, tells
+from voice.turn import Desk, Turn, account_for_listening, ask, needs, take_turn, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from voice.ahead import Ahead
     from voice.events import Event
     from voice.ledger import Outcome
     from voice.parts import Kind, Manners, Parts
@@ -36,6 +38,8 @@ GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
 LINGER_US: Final = 100 * clock.MS
 """What was broken off has so long to tell its last (an LLM's times) before its row is written."""
+REACT_US: Final = 200 * clock.MS
+"""Nobody answers a sound sooner: a caller who speaks on within it goes on with what they were saying."""
 LINE: Final = Owner("line", "own code")
 
 
@@ -70,6 +74,7 @@ class Call:
         self._numbers = 0
         self._reprompts = 0
         self._spoke_us = 0
+        self._paused_us = 0
         self._due: list[Callable[[], None]] = []
         """Rows of what was broken off, to be handed out shortly, or when the call is over."""
         self.history: list[Said] = []
@@ -109,7 +114,18 @@ class Call:
     async def _take_call(self, crew: Crew) -> None:
         self._crew = crew
         parts = self._parts
-        self._desk = Desk(crew, parts.responder, parts.voice, self.mouth, parts.forecast, parts.phrases)
+        self._desk = Desk(
+            crew,
+            parts.responder,
+            parts.voice,
+            self.mouth,
+            parts.forecast,
+            parts.phrases,
+            parts.endpointing.silence_us,
+            parts.ahead,
+        )
+        if parts.ahead:
+            parts.ahead.begin(crew)
         self.ear = Ear(
             parts.vad,
             parts.transcriber,
@@ -129,6 +145,8 @@ class Call:
             self.ended = self.ended or "broken off"
             self.ear.hang_up()
             self._break_off(self.ended)
+            if parts.ahead:
+                parts.ahead.hang_up()
 
     async def _listen(self) -> None:
         async with contextlib.aclosing(self._parts.line.listen()) as frames:  # type: ignore[type-var]
@@ -165,13 +183,48 @@ class Call:
 
     def _hear(self, event: Event) -> None:
         match event:
-            case SpeechStarted():
-                self._break_off("the caller spoke")
+            case SpeechStarted(at_us):
+                self._break_off("the caller spoke", since_us=at_us)
                 self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
             case _:
                 pass
+        if self._parts.ahead:
+            self._tell(self._parts.ahead, event)
+
+    def _tell(self, ahead: Ahead, event: Event) -> None:
+        """Let *ahead* know of *event*."""
+        match event:
+            case SpeechStarted():
+                ahead.listening(tuple(self.history))
+            case Pause(at_us):
+                self._paused_us = at_us
+            case Partial(text, _, whole=True):
+                self._guess(ahead, self._joined(text))
+            case Partial(text):
+                ahead.heard(self._joined(text))
+            case Resumed():
+                ahead.went_on()
+            case _:
+                pass
+
+    def _guess(self, ahead: Ahead, said: str) -> None:
+        """Have *ahead* work on what the turn would be about if the caller's pause were its end."""
+        draft = Ledger(self._paused_us)
+        budget, patience = self._budgets(draft.zero_us)
+        question = ask(
+            self._desk, said, tuple(self.history), draft, budget=budget, patience=patience, guess=True
+        )
+        ahead.paused(question, draft, self.ear.wait)
+
+    def _joined(self, text: str) -> str:
+        """Return *text* behind the words before it that were never answered."""
+        return " ".join(filter(None, (self._unanswered, text)))
+
+    def _budgets(self, zero_us: int) -> tuple[Budget, Budget]:
+        """Return by when something must sound, and by when the answer must, behind a bridge."""
+        return Budget(zero_us + self._manners.budget_us), Budget(zero_us + self._manners.patience_us)
 
     async def _make_ready(self) -> None:
         """Let the responder use the time in which the caller speaks."""
@@ -205,15 +258,9 @@ class Call:
 
     def _turn(self, utterance: Utterance) -> Turn:
         self._numbers += 1
-        zero, manners = utterance.ended_us, self._manners
-        turn = Turn(
-            self._numbers,
-            utterance,
-            " ".join(filter(None, (self._unanswered, utterance.text))),
-            Ledger(zero),
-            Budget(zero + manners.budget_us),
-            Budget(zero + manners.patience_us),
-        )
+        zero = utterance.ended_us
+        said = self._joined(utterance.text)
+        turn = Turn(self._numbers, utterance, said, Ledger(zero), *self._budgets(zero))
         if self._unanswered:
             turn.ledger.decide("words joined", "those of the turn before were never answered")
         return turn
@@ -238,13 +285,18 @@ class Call:
         finally:
             self._end(part)
 
-    def _break_off(self, why: str) -> None:
-        """Stop what we are saying or about to say, if anything, and write its row."""
+    def _break_off(self, why: str, *, since_us: int | None = None) -> None:
+        """Stop what we are saying or about to say, if anything, and write its row.
+
+        *since_us* is when the caller spoke: if that was too soon to be about what sounds, they went on.
+        """
         part, task = self._part, self._task
         if part and task:
             task.cancel()
-            part.ledger.decide("broken off", why)
-            self._due.append(self._close(part, "superseded"))
+            sounded = part.ledger.first_answer_us
+            went_on = since_us is not None and sounded is not None and since_us < sounded + REACT_US
+            part.ledger.decide("broken off", "the caller went on" if went_on else why)
+            self._due.append(self._close(part, "superseded", withdrawn=went_on))
             work = part.work if isinstance(part, Turn) else None
             ending = [one for one in (task, work) if one]
             self._crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {part.number}")
@@ -260,8 +312,13 @@ class Call:
         if self._part is part:
             self._close(part, "silent")()
 
-    def _close(self, part: Turn | _Unasked, unheard: Outcome) -> Callable[[], None]:
-        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded."""
+    def _close(
+        self, part: Turn | _Unasked, unheard: Outcome, *, withdrawn: bool = False
+    ) -> Callable[[], None]:
+        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded.
+
+        The words of a turn whose answer is *withdrawn* wait for another one, with those that follow.
+        """
         self._part = self._task = None
         part.close()
         ledger, heard = part.ledger, part.heard
@@ -271,7 +328,7 @@ class Call:
         if isinstance(part, Turn):
             utterance, asked = part.utterance, part.said
             said = " ".join(filter(None, (part.aside.text, heard.text)))
-            settled = ledger.first_answer_us is not None or outcome == "failed"
+            settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
             self._unanswered = "" if settled else asked
             if settled and asked:
                 self.history.append(Said("caller", asked))

@@ -198,6 +198,11 @@ class Ledger:
         self.lanes.append(lane)
         return lane
 
+    def adopt(self, draft: Ledger) -> None:
+        """Take over what was noted of the turn before it began."""
+        self.lanes[:0] = draft.lanes
+        self.decisions[:0] = draft.decisions
+
     def decide(self, took: str, because: str) -> None:
         """Log a choice with the number that caused it."""
         self.decisions.append(Decision(clock.now(), took, because))

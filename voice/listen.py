@@ -179,7 +179,9 @@ class Ear:
 
     def _judge(self, window: Int16, at: int) -> None:
         likely = self._vad.probability(window, at)
-        self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(window.size, at + window.size)
+        self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(
+            window.size, at + window.size
+        )
 
         def edge() -> int:
             return self._level.last_voiced(self._endpoint.began, at + window.size)

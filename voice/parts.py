@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from voice.ahead import Ahead
     from voice.asr.transcriber import Transcriber
     from voice.endpoint import Endpointing
     from voice.events import Utterance
@@ -40,7 +41,7 @@ class Manners:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a call is made of; vad, line and tape belong to it alone, the others may be shared."""
+    """What a call is made of; vad, line, responder and ahead belong to it alone, the others may be shared."""
 
     line: Line
     vad: Vad
@@ -52,6 +53,8 @@ class Parts:
     phrases: Phrases
     greeting: Speech | None = None
     reprompt: Speech | None = None
+    ahead: Ahead | None = None
+    """Who works ahead of the caller's last word; ``None``: nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from voice.text import speakable
 if TYPE_CHECKING:
     import asyncio
 
+    from voice.ahead import Ahead
     from voice.crew import Crew
     from voice.events import Utterance
     from voice.forecast import Forecast
@@ -47,6 +48,9 @@ class Desk:
     mouth: Mouth
     forecast: Forecast
     phrases: Phrases
+    act_us: int = 0
+    """From the last voiced sample to when an effect may begin: until then the caller may go on."""
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Turn:
     aside: Heard = field(default_factory=Heard)
     """What was heard of bridge and apology: sounds, no answers, so no part of the conversation."""
     rendering: Rendering = field(default_factory=Rendering)
+    shelved: bool = False
+    """Whether the answer's opening was ready before it was asked for."""
     reply: Lane | None = None
     """The making of the reply, beside the path."""
     work: asyncio.Task[None] | None = None
@@ -124,6 +130,8 @@ def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
 async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     """Answer one utterance, in time; in any case say something."""
     account_for_listening(turn)
+    if desk.ahead:
+        desk.ahead.settle(turn.said, turn.ledger)
     rendering, phrases = turn.rendering, desk.phrases
     turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
     turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
@@ -211,10 +219,11 @@ async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
             pieces = split(speakable(reply.text))
             if not pieces:
                 raise ComponentError("the reply has no words to speak", where=desk.responder.name)
-            await rendering.put(await render_opening(turn, desk, pieces[0]))
+            opening, left = await render_opening(turn, desk, pieces[0])
+            await rendering.put(opening)
         turn.ledger.otherwise("deliver", LOOP)
         await clock.sleep(0)  # the Mouth begins before the next piece is asked for
-        await render_rest(desk, rendering, pieces[1:])
+        await render_rest(desk, rendering, [*filter(None, (left,)), *pieces[1:]])
         async for text in rest:
             await render_rest(desk, rendering, split(speakable(text)))
 
@@ -228,10 +237,13 @@ async def render_rest(desk: Desk, rendering: Rendering, pieces: list[str]) -> No
 async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
     """Have the reply chosen before what must still come would be too late."""
     began = clock.now()
-    synthesis = desk.forecast.of("synthesize").p95_us
-    budget = turn.patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
-    sound_by = Budget(last_moment(turn.budget, desk, desk.phrases.bridge)).keep(synthesis)
-    question = Question(turn.said, history, budget, turn.ledger, desk.crew, sound_by)
+    question = ask(desk, turn.said, history, turn.ledger, budget=turn.budget, patience=turn.patience)
+    if desk.ahead:
+        with turn.ledger.stage("match", Owner("reply bank", "own code")):
+            matched = desk.ahead.match(question)
+        if matched:
+            turn.ledger.decide(f"reply of {matched.by}", matched.because)
+            return matched
     with turn.ledger.stage("choose", Owner(desk.responder.name, "agent")):
         reply = await desk.responder.answer(question)
     desk.forecast.note("choose", clock.now() - began)
@@ -241,13 +253,37 @@ async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
     return reply
 
 
-async def render_opening(turn: Turn, desk: Desk, piece: str) -> Speech:
-    """Render the first piece, which the caller waits for."""
+def ask(  # noqa: PLR0913 - what a question is made of
+    desk: Desk,
+    said: str,
+    history: tuple[Said, ...],
+    ledger: Ledger,
+    *,
+    budget: Budget,
+    patience: Budget,
+    guess: bool = False,
+) -> Question:
+    """Return the question for the responder: what was *said*, and by when its answer is of use."""
+    synthesis = desk.forecast.of("synthesize").p95_us
+    by = patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
+    sound_by = Budget(last_moment(budget, desk, desk.phrases.bridge)).keep(synthesis)
+    act_at = ledger.zero_us + desk.act_us
+    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, guess)
+
+
+async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, str]:
+    """Return the sound of the first piece, which the caller waits for, and what of it is still to render."""
+    if desk.ahead and (found := desk.ahead.opening(piece)):
+        speech, _ = found
+        turn.shelved = True
+        turn.ledger.decide("shelf", f"{speech.text!r} is ready")
+        turn.ledger.lane("shelf").end("hit", saved_us=speech.cost_us)
+        return found
     speech = await render_piece(desk, piece, turn.patience)
     desk.forecast.note("synthesize", speech.cost_us)
     if speech.padding_us:
         turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
-    return speech
+    return speech, ""
 
 
 async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:
@@ -272,7 +308,10 @@ async def deliver(turn: Turn, desk: Desk) -> None:
         turn.heard.complete = False
     if turn.ledger.first_answer_us is not None:
         alone = turn.ledger.first_sound_us == turn.ledger.first_answer_us
-        turn.outcome = "answered" if alone else "bridged"
+        if not alone:
+            turn.outcome = "bridged"
+        else:
+            turn.outcome = "shelved" if turn.shelved else "answered"
 
 
 async def apologise(turn: Turn, desk: Desk, failure: str) -> None:

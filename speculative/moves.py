@@ -1,0 +1,126 @@
+"""An agent's turn cut into its moves: a question, a statement, a farewell, each as a template.
+
+"Okay, it has been sent. Is there anything else I can help you with?" is two moves, and the caller answers the
+last question. The cutting knows English questions and nothing of any trade.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, Literal
+
+from speculative.words import CHOICES, Classes, alike, content, general
+
+Kind = Literal["question", "statement", "farewell"]
+
+_SENTENCES: Final = re.compile(r"(?<=[\w\])}])([.?!])(?=\s|$)")
+_ASKS: Final = (
+    r"(?:what|what's|which|how|who|when|where) (?:is|was|are|can|may|do|would|day|time|\w+ would|\w+ was"
+    r"|\{\w+\} would|did|\w+ do)"
+    r"|(?:is|was) there (?:any|some)thing|(?:can|could|may|would|will) (?:you|i|we)"
+    r"|what(?:'s)? (?:your|the)|which \w+|how (?:can|may) i"
+)
+_CLOSES: Final = (
+    r"thank(?:s| you)(?: so much| very much)? for calling|(?:you )?have a (?:great|good|nice|wonderful)"
+    r"|good ?bye|bye"
+)
+_OPENERS: Final = re.compile(rf"\b(?={_ASKS}|{_CLOSES})")
+_QUESTION: Final = re.compile(rf"(?:{_ASKS})\b")
+_FAREWELL: Final = re.compile(rf"(?:{_CLOSES})\b")
+_LEADS: Final = re.compile(
+    r"^(?:(?:okay|ok|alright|all right|and|so|sure|great|now|well|yes|yeah|yep|oh|then|please|awesome|perfect"
+    r"|mhm|thanks|thank you(?! (?:for|so much for|very much for))|you're welcome|got it|hello|hi|one (?:second|moment)|just a (?:second|moment)"
+    r"|of course|absolutely|certainly|no problem)(?![\w']) ?)+"
+)
+_BETWEEN: Final = re.compile(
+    r"(?:,? is it)?(?: an?| your| the)? \{(\w+)\}(?: \w+)? or(?: an?| your| the)? \{\1\}(?: \1)?$"
+    r"| is it an? \{\w+\}(?: or)?$"
+)
+"""The choices behind a question: "checking or savings"."""
+_LINKS: Final = re.compile(r"(?: (?:and|or|but|so|okay|alright|uh|what|which))+$")
+_ASKED: Final = re.compile(
+    r"^(?:what(?:'s)?|which)(?: is| was| are)?(?: the| your| that| a)? (.+?)"
+    r"(?: (?:would|do|did|is|was|were|should|are|for|please|that|can|to|today|again|you)\b.*)?$"
+)
+_OF: Final = re.compile(r"^(.+?) of(?: the| your)? (.+)$")
+SHORTEST: Final = 3
+"""Words of the shortest question."""
+_BARE: Final = frozenset(("what", "which", "how", "it", "that", "this"))
+
+
+@dataclass(frozen=True)
+class Move:
+    """One thing an agent says, its values taken out."""
+
+    text: str
+    kind: Kind
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that tell it from others."""
+        return frozenset(content(self.text))
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """What a question asks for, as words: ("company", "name"); () where it asks for no thing."""
+        found = _ASKED.match(self.text) if self.kind == "question" else None
+        if not found:
+            return ()
+        noun = _OF.sub(r"\2 \1", found[1])
+        words = tuple(word for word in content(noun) if word not in _BARE and not word.startswith("{"))
+        return words if len(words) <= 3 else ()  # noqa: PLR2004 - more is a clause, not a thing
+
+    @property
+    def offers(self) -> bool:
+        """Whether it asks what else there is to do."""
+        return self.kind == "question" and "else" in self.words
+
+
+def same_move(one: Move, other: Move) -> float:
+    """Return how surely two moves do the same: questions for a thing only if it is the same thing."""
+    if one.kind != other.kind or one.offers != other.offers:
+        return 0.0
+    if one.asked or other.asked:
+        return float(frozenset(one.asked) == frozenset(other.asked))
+    if one.offers:
+        return 1.0
+    smaller = min(len(one.words), len(other.words))
+    common = len(one.words & other.words)
+    holds = smaller >= 3 and common == smaller  # noqa: PLR2004 - two words are in many sentences
+    return 0.9 if holds else alike(one.words, other.words)
+
+
+@lru_cache(maxsize=8192)
+def moves(text: str, choices: Classes = CHOICES) -> tuple[Move, ...]:
+    """Return the moves of an agent's turn; acknowledgements ("okay, one second") are none."""
+    found: list[Move] = []
+    parts = _SENTENCES.split(text)
+    for said, stop in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        said_plain = general(said, choices)
+        cuts = _cuts(said_plain)
+        for start, end in zip(cuts, [*cuts[1:], len(said_plain)], strict=True):
+            last = end == len(said_plain)
+            _add(found, said_plain[start:end], asks=stop == "?" and last)
+    return tuple(dict.fromkeys(found))
+
+
+def _cuts(said: str) -> list[int]:
+    """Return where the moves of *said* begin; "would you" two words behind "which card" begins none."""
+    cuts = [0]
+    for match in _OPENERS.finditer(said):
+        goes_on = _QUESTION.match(said, cuts[-1]) and said[cuts[-1] : match.start()].count(" ") < SHORTEST
+        if match.start() and not goes_on:
+            cuts.append(match.start())
+    return cuts
+
+
+def _add(found: list[Move], piece: str, *, asks: bool) -> None:
+    text = _LINKS.sub("", _BETWEEN.sub("", _LEADS.sub("", piece.strip())))
+    if _FAREWELL.match(text):
+        if found and found[-1].kind == "farewell":
+            text = f"{found.pop().text} {text}"
+        found.append(Move(text, "farewell"))
+    elif content(text) and not set(content(text)) <= _BARE:
+        found.append(Move(text, "question" if asks or _QUESTION.match(text) else "statement"))

@@ -1,0 +1,61 @@
+"""The seam between a call and whoever works ahead of the caller's last word.
+
+A call tells it what it hears; in return it may say how long a pause is worth waiting for, and have work done
+before the turn that needs it. Nothing it does is heard unless a turn takes it up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.crew import Crew
+    from voice.ledger import Ledger
+    from voice.responder import Question, Reply, Said
+    from voice.tts.synthesizer import Speech
+
+
+class Ahead(Protocol):
+    """One call's work ahead of its turns. Only tasks wait; nothing here blocks the loop."""
+
+    def begin(self, crew: Crew) -> None:
+        """Begin the call: tasks belong to *crew*."""
+        ...
+
+    def listening(self, history: tuple[Said, ...]) -> None:
+        """Know that the caller has begun to speak, after *history*."""
+        ...
+
+    def heard(self, said: str) -> None:
+        """Know what the caller has said so far; it may still change."""
+        ...
+
+    def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
+        """Know that the caller has paused, and what would be asked if this were the end: a guess.
+
+        What the guess does is noted in *draft*, whose zero is the last voiced sample. ``wait(µs, rule)``
+        says how long a silence ends the turn, and whose choice that is; it may end it at once.
+        """
+        ...
+
+    def went_on(self) -> None:
+        """Know that the caller has spoken on: the pause was none of the turn's ends."""
+        ...
+
+    def settle(self, said: str, ledger: Ledger) -> None:
+        """Know that the turn is over and what was *said*; tell *ledger* what was guessed, at what cost."""
+        ...
+
+    def match(self, question: Question) -> Reply | None:
+        """Return a reply that is sure enough to be said without asking anybody; ``None`` if none is."""
+        ...
+
+    def opening(self, piece: str) -> tuple[Speech, str] | None:
+        """Return the sound of the beginning of *piece* if it is ready, and the rest that is not."""
+        ...
+
+    def hang_up(self) -> None:
+        """Forget the call, and every sound that holds its caller's data."""
+        ...

@@ -1,0 +1,138 @@
+"""A stream's chunks in their order: what came too early waits for what is missing, as long as that may still come.
+
+Order and place are the far side's word, never arrival. What is missing for 100 ms of newer media is given up:
+the gap stays a gap, and what turns up behind it is dropped. Nothing is ever given out twice.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass
+from typing import Final
+
+WAIT_MS: Final = 100
+"""Newer media may wait so long for older."""
+BACK_MS: Final = 1_000
+"""What lies further back than this is a new count, not a late chunk."""
+MOST: Final = 16
+"""Chunks that may wait at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of media as it came: its bytes, the far side's stamp in ms, and its count; ``None`` if not said."""
+
+    payload: bytes
+    stamp: int | None = None
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A piece of media in its order; ``at`` counts bytes, ``None`` if the far side said nothing of place."""
+
+    payload: bytes
+    at: int | None
+    joined: bool
+    """It goes on where the one before it ended."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Held:
+    at: int
+    number: int
+    stamp: int
+    payload: bytes
+
+    @property
+    def end(self) -> int:
+        return self.at + len(self.payload)
+
+
+class Reorder:
+    """One stream's chunks, by the places the far side gives them."""
+
+    def __init__(self, bytes_a_ms: float) -> None:
+        self._scale = bytes_a_ms
+        self._wait = round(WAIT_MS * bytes_a_ms)
+        self._back = round(BACK_MS * bytes_a_ms)
+        self._next = 0
+        """The place after all that was given out, in bytes."""
+        self._origin: tuple[int, int] | None = None
+        """The stamp and the number that stand for place 0."""
+        self._shift = 0
+        self._told = False
+        """The far side has said something of place."""
+        self._last = (-1, -1)
+        """Stamp and number of what was given out last."""
+        self._held: list[_Held] = []
+
+    def feed(self, chunk: Chunk) -> list[Placed] | None:
+        """Take the next chunk as it came; return what can be given out, ``None`` if it is late or came twice."""
+        stamp = -1 if chunk.stamp is None else chunk.stamp
+        number = -1 if chunk.number is None else chunk.number
+        place = self._place(chunk, stamp, number)
+        if place is None:
+            return None
+        insort(self._held, _Held(place, number, stamp, chunk.payload))
+        return self._drain()
+
+    def flush(self) -> list[Placed]:
+        """Return what still waits; nothing more will come."""
+        return [self._give(self._held.pop(0)) for _ in range(len(self._held))]
+
+    def _place(self, chunk: Chunk, stamp: int, number: int) -> int | None:
+        """Return where *chunk* belongs, ``None`` if it is late or came twice."""
+        size = len(chunk.payload)
+        if chunk.stamp is None and chunk.number is None:
+            return self._held[-1].end if self._held else self._next
+        self._told = True
+        if self._origin is None:
+            self._origin = (stamp, number)
+            self._shift = self._next
+        said = self._said(stamp, number, size) + self._shift
+        if any((held.stamp, held.number) == (stamp, number) for held in self._held):
+            return None
+        if self._newer(stamp, number):
+            if said <= self._next - min(size, self._wait):
+                self._shift += self._next - said
+                return self._next
+            return said
+        if said < self._next - self._back:
+            self._shift += self._next - said
+            return self._next
+        return None
+
+    def _said(self, stamp: int, number: int, size: int) -> int:
+        """Return the place that the far side names, by its stamp or else by its count."""
+        first_stamp, first_number = self._origin or (stamp, number)
+        if stamp >= 0 and first_stamp >= 0:
+            return round((stamp - first_stamp) * self._scale)
+        if number >= 0 and first_number >= 0:
+            return (number - first_number) * size
+        return self._next - self._shift
+
+    def _newer(self, stamp: int, number: int) -> bool:
+        """Say whether stamp or number is beyond what was given out last."""
+        return stamp > self._last[0] or number > self._last[1]
+
+    def _drain(self) -> list[Placed]:
+        out = []
+        while self._held and (self._fits(self._held[0]) or self._overdue()):
+            out.append(self._give(self._held.pop(0)))
+        return out
+
+    def _fits(self, first: _Held) -> bool:
+        """Say whether nothing is missing before *first*: its place is next, give or take less than itself."""
+        follows = first.number >= 0 and first.number == self._last[1] + 1
+        return follows or first.at - self._next < min(len(first.payload), self._wait)
+
+    def _overdue(self) -> bool:
+        return self._held[-1].end - self._next > self._wait or len(self._held) > MOST
+
+    def _give(self, held: _Held) -> Placed:
+        joined = abs(held.at - self._next) < min(len(held.payload), self._wait)
+        at = self._next if joined else max(held.at, self._next)
+        self._next = at + len(held.payload)
+        self._last = (held.stamp, held.number)
+        return Placed(held.payload, at if self._told else None, at == self._next - len(held.payload) and joined)
