@@ -36,8 +36,8 @@ class Action:
 
     name: str
     arguments: Mapping[str, str] = field(default_factory=dict)
-    meanwhile: str = ""
     otherwise: str = "I'm sorry, that did not work. Shall I connect you to a person?"
+    meanwhile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,23 @@
 """The Council: a responder that asks all its seats, lets one speak, and does what that one promises.
 
-One answer for one turn. At the first deadline, by which a reply still sounds in time, the best opinion is
-taken if it is good enough; if none is, the council listens on behind the bridge, for the first that is, until
-the caller's patience ends. It returns by then in any case. One council belongs to one call.
+One answer for one turn; what was heard on a guess is taken up by the turn if that is about the same words.
+At the first deadline, by which a reply still sounds in time, the best opinion is taken if it is good enough;
+if none is, the council listens on behind the bridge, for the first that is, until the caller's patience
+ends. It returns by then in any case. One council belongs to one call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+import contextlib
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from council.actions import Actions
 from council.choose import SCALES, State
 from council.convene import LeftBehind, convene
 from council.dialogue import Deed, Dialogue
+from council.kept import Kept, Verdict
 from council.opinions import dismiss, words
 from council.policies import policy as named
 from council.refine import refined
@@ -22,7 +26,7 @@ from voice import clock
 from voice.responder import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from agents.agent import Action, Context, Opinion
     from council.actions import Done, Tool
@@ -62,16 +66,6 @@ class Spoken:
     """The seats a clarification asks between."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A ruling, with the opinion to speak: the one chosen, or that one refined."""
-
-    ruling: Ruling
-    opinion: Opinion | None
-    answered: bool
-    """Whether any seat did, be it that it has nothing to say."""
-
-
 @dataclass(slots=True)
 class Council:
     """Seats, heard together; one for each call."""
@@ -94,6 +88,7 @@ class Council:
     _dialogue: Dialogue = field(init=False, repr=False)
     _actions: Actions = field(init=False, repr=False)
     _left: LeftBehind = field(init=False, repr=False, default_factory=LeftBehind)
+    _kept: Kept | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Seat the agents; raises ConfigError for what is none, and for an unknown policy."""
@@ -110,13 +105,13 @@ class Council:
     async def answer(self, question: Question) -> Reply | None:
         """Return the one reply, by the question's budget; ``None`` if no seat has answered at all.
 
-        Asked on a guess it changes nothing, and returns no reply that rests on an action.
+        Asked on a guess it changes nothing, and runs no action.
         """
         opened = self._dialogue.look(question.said, question.history)
         if question.guess:
             return await self._guess(opened, question)
         self._dialogue.begin(opened)
-        verdict = await self._hear(opened, question)
+        verdict = await self._take_up(opened, question)
         try:
             return await self._speak(verdict, opened, question)
         except BaseException:
@@ -125,19 +120,46 @@ class Council:
             raise
 
     async def _guess(self, opened: Opened, question: Question) -> Reply | None:
+        """Return what would be said to words that may not be all, and keep the hearing for when they are."""
+        self._drop(question)
         if opened.owed:
             return None
-        verdict = await self._hear(opened, question)
+        kept = Kept(opened, question.crew.create_task(self._hear(opened, question), name="head start"))
+        self._kept = kept
+        try:
+            verdict = await asyncio.shield(kept.hearing)
+        except asyncio.CancelledError:
+            if self._kept is kept:
+                self._drop(question)
+            raise
         opinion, ruling = verdict.opinion, verdict.ruling
         if ruling.doubt:
             return Reply(self._which(ruling), self.name, ruling.because)
         if opinion is None or ruling.chosen is None:
             return None
+        opening, acts = opinion.opening, False
         if opinion.action:
-            question.notes.decide("no guess", f"{opinion.action.name} must not run on one")
-            await dismiss(opinion)
-            return None
-        return Reply(opinion.opening, ruling.chosen.seat.name, ruling.because, opinion.rest)
+            acts = not opinion.action.meanwhile
+            opening = opinion.action.meanwhile or opening
+        settled = opinion.settled and ruling.good
+        return Reply(opening, ruling.chosen.seat.name, ruling.because, settled=settled, acts=acts)
+
+    def _drop(self, question: Question) -> None:
+        """Drop what is kept of an earlier guess."""
+        kept, self._kept = self._kept, None
+        if kept:
+            kept.drop(question.crew)
+
+    async def _take_up(self, opened: Opened, question: Question) -> Verdict:
+        """Return the verdict of the hearing that was begun on a guess, if it fits, else of a new one."""
+        kept = self._kept
+        if kept and kept.fits(opened):
+            self._kept = None
+            if await clock.wait_until([kept.hearing], question.budget.ends_us):
+                return kept.hearing.result()
+            kept.drop(question.crew)
+        self._drop(question)
+        return await self._hear(opened, question)
 
     # --- hearing -----------------------------------------------------------------------------------
 
@@ -227,7 +249,7 @@ class Council:
             text = self._which(ruling)
         elif opinion and chosen:
             self.last = Spoken("opinion", chosen.seat.name, ruling.because, opinion)
-            return await self._let_speak(chosen.seat.name, opinion, owed, opened, question)
+            return await self._let_speak(replace(chosen, opinion=opinion), owed, opened, question)
         elif opened.owed:
             self.last = Spoken("owed", self.name, "what was done has not been heard")
             text = "" if owed else self.wording.still
@@ -239,31 +261,48 @@ class Council:
             return None
         return Reply(" ".join(filter(None, (*owed, text))), self.last.by, self.last.because)
 
-    async def _let_speak(
-        self, name: str, opinion: Opinion, owed: list[str], opened: Opened, question: Question
-    ) -> Reply:
+    async def _let_speak(self, chosen: Heard, owed: list[str], opened: Opened, question: Question) -> Reply:
         """Return the chosen opinion as the reply, once its action has been done."""
+        name, opinion, action = chosen.seat.name, chosen.opinion, chosen.opinion.action
         because = self.last.because if self.last else ""
         for took, what in (("transfer", opinion.transfer), ("end of the call", opinion.ends_call)):
             if what:
                 question.notes.decide(took, f"{name}: {what if isinstance(what, str) else opinion.because}")
-        if not opinion.action:
+        if not action:
             self._dialogue.commit(name, opinion)
             text = " ".join((*owed, opinion.opening))
             return Reply(text, name, because, opinion.rest)
-        deed = self._do(opinion.action, name, opinion, opened, question)
+        meanwhile = "" if self._begun(action, opened) else action.meanwhile
+        acting = self._act(action, chosen, [] if meanwhile else owed, opened, question)
+        text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)
+        return Reply(text, name, because, acting)
+
+    async def _act(
+        self, action: Action, chosen: Heard, owed: list[str], opened: Opened, question: Question
+    ) -> AsyncGenerator[str, None]:
+        """Do the *action* once the caller can no longer be going on; yield how it ended."""
+        await clock.sleep_until(question.act_at_us)
+        opinion = chosen.opinion
+        deed = self._do(action, chosen, opened, question)
         await clock.wait_until([deed.task], question.budget.ends_us)
         told = self._tell(deed)
-        if told is not None and deed.succeeded:
-            return Reply(" ".join((*owed, told)), name, because, opinion.rest)
-        question.crew.create_task(dismiss(opinion), name="closing what was not done")
         if told is None:
-            question.notes.decide("action under way", f"{opinion.action.name} has outlasted the patience")
+            question.notes.decide("action under way", f"{action.name} has outlasted the patience")
             told = self.wording.still
-        return Reply(" ".join((*owed, told)), name, because)
+        yield " ".join((*owed, told))
+        if deed.succeeded:
+            async with contextlib.aclosing(opinion.rest) as rest:
+                async for text in rest:
+                    yield text
+        else:
+            await dismiss(opinion)
 
-    def _do(self, action: Action, name: str, opinion: Opinion, opened: Opened, question: Question) -> Deed:
-        """Begin the *action* of the chosen *opinion*, which takes effect when that has succeeded."""
+    def _begun(self, action: Action, opened: Opened) -> bool:
+        return self._actions.begun(self._actions.key(action, opened.exchange))
+
+    def _do(self, action: Action, chosen: Heard, opened: Opened, question: Question) -> Deed:
+        """Begin the *action* of the *chosen* opinion, which takes effect when that has succeeded."""
+        name, opinion = chosen.seat.name, chosen.opinion
         key = self._actions.key(action, opened.exchange)
         number = 0 if self._actions.begun(key) else self._dialogue.reserve()
 
