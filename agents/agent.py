@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from voice.responder import nothing
 
@@ -90,4 +90,17 @@ class Agent(Protocol):
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:
         """Return what it would say to *utterance* before *budget* ends; ``None`` if it is not its matter."""
+        ...
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """An agent that knows some of what it may say before anybody has spoken."""
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return the texts it may say that hold no caller's data: they can be rendered before any call."""
+        ...
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return the openings it would say next if the caller answers plainly, the likeliest first."""
         ...

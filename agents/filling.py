@@ -7,7 +7,7 @@ Nothing is read twice: what one slot has taken, no other sees. What the caller s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from agents.values.heard import cut
@@ -51,6 +51,10 @@ class Filling:
     changed: tuple[str, ...] = ()
     """Those of the new slots that had another value before, or none."""
     corrected: str = ""
+    growing: frozenset[str] = frozenset()
+    """Those whose value may be a part of what is being said: "one hundred", "from checking"."""
+    closing: bool = False
+    """Whether the utterance ends in a value that is whole: digits at its end are then all there."""
 
     @property
     def touched(self) -> frozenset[str]:
@@ -73,9 +77,9 @@ def fill(  # noqa: PLR0913 - what was heard, and all that decides how it is mean
     focus: tuple[str, ...] = (asked,)
     for at, part in enumerate(parts):
         if part:
-            whole = at == len(parts) - 1
+            work.last = at == len(parts) - 1
             words = heard.words if len(parts) == 1 else heard.last_words
-            focus = (*work.take(part, focus, words if whole else ""), *focus)
+            focus = (*work.take(part, focus, words if work.last else ""), *focus)
     if not work.found and not work.partial and (asked in _GENERAL or heard.mends):
         work.correct(heard)
     return work.filling("")
@@ -91,6 +95,11 @@ class _Work:
     free: bool
     found: dict[str, Reading] = field(default_factory=dict)
     partial: Partial | None = None
+    last: bool = True
+    """Whether nothing is said behind what is being read."""
+    growing: set[str] = field(default_factory=set)
+    cued: set[str] = field(default_factory=set)
+    closing: bool = False
 
     def filling(self, corrected: str) -> Filling:
         progress, known = self.before, self.before.values
@@ -99,7 +108,27 @@ class _Work:
         changed = tuple(name for name, reading in self.found.items() if known.get(name) != reading.value)
         partial = self.partial if self.partial and self.partial.slot not in self.found else None
         mended = corrected or next((name for name in reversed(changed) if name in known), "")
-        return Filling(progress, tuple(self.found), partial, changed, mended)
+        growing = frozenset(self.growing | self._unmatched(progress))
+        return Filling(progress, tuple(self.found), partial, changed, mended, growing, self.closing)
+
+    def _unmatched(self, progress: Progress) -> set[str]:
+        """Return the slots announced by a cue while another such slot is missing: "from", as long as "to" is.
+
+        Who says "from my checking account" may well go on "to my savings account".
+        """
+        known = progress.values
+        missing = any(each.cue and each.required and each.name not in known for each in self.slots)
+        return self.cued & self.found.keys() if missing else set()
+
+    def _keep(self, name: str, reading: Reading, text: str, here: dict[str, Reading]) -> None:
+        """Take *reading* of *text* for the slot *name*; it may grow while nothing is said behind it."""
+        here[name] = reading
+        at_end = self.last and reading.ends(text)
+        self.closing |= at_end and reading.whole
+        if at_end and not reading.whole:
+            self.growing.add(name)
+        else:
+            self.growing.discard(name)
 
     def take(self, part: str, focus: tuple[str, ...], words: str) -> tuple[str, ...]:
         """Read *part* into slots; return those that what follows a mending would be about.
@@ -121,7 +150,7 @@ class _Work:
             told = words if each.slot.wordy else text
             reading = each.read(told)
             if reading and not reading.missing and self.before.values.get(each.name) != reading.value:
-                here[each.name] = reading
+                self._keep(each.name, reading, told, here)
                 text = text if each.slot.wordy else cut(text, [(reading.start, reading.end)])
         self.found |= here
         return tuple(reversed(here))
@@ -144,9 +173,10 @@ class _Work:
                 continue
             if answer and answer.slot.type == each.slot.type and heard.mends not in _DENIES:
                 continue
-            reading = each.read(heard.last_words if each.slot.wordy else text, asked=True)
+            told = heard.last_words if each.slot.wordy else text
+            reading = each.read(told, asked=True)
             if reading and not reading.missing and reading.value != self.before.values[name]:
-                self.found[name] = reading
+                self._keep(name, reading, told, self.found)
                 return name
         return ""
 
@@ -172,15 +202,17 @@ class _Work:
             value = end + reading.start
             if any(other == number and end <= later < value for later, _, other in cues[at + 1 :]):
                 continue  # "for friday for two": the cue next to the value is the one meant
-            here[each.name] = reading
+            self._keep(each.name, replace(reading, start=start, end=end + reading.end), text, here)
+            self.cued.add(each.name)
             spans.append((start, end + reading.end))
         return cut(text, spans)
 
     def _asked(self, each: Ready, text: str, words: str, here: dict[str, Reading]) -> str:
         """Read the answer to the question for *each*; return *text* without it."""
         if each.slot.wordy:
-            if reading := each.read(_behind(each.cue, words), asked=self.free):
-                here[each.name] = reading
+            told = _behind(each.cue, words)
+            if reading := each.read(told, asked=self.free):
+                self._keep(each.name, reading, told, here)
             return text
         before = self.before.partial if each.name == self.before.asking else ""
         if self._said_again(each.name, text):
@@ -191,7 +223,7 @@ class _Work:
         if reading.missing:
             self.partial = Partial(each.name, reading.value, reading.missing)
         else:
-            here[each.name] = reading
+            self._keep(each.name, reading, text, here)
             self.partial = None
         return cut(text, [(reading.start, reading.end)])
 

@@ -8,23 +8,24 @@ last chosen opinion.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agents.agent import Action, Opinion
+from agents.agent import Opinion
 from agents.filling import Filling, fill, repeats
 from agents.phrases import found, patterns
 from agents.progress import Progress
+from agents.settled import settles
 from agents.slot import filled, prepared
 from agents.values.heard import plain
 from agents.values.words import yes_no
+from agents.wording import HOLE, LEFT, Wording, puzzled
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents.agent import Context
-    from agents.slot import Ready, Slot
+    from agents.agent import Action, Context
+    from agents.slot import Slot
     from agents.values.heard import Heard
     from voice.budget import Budget
 
@@ -65,6 +66,7 @@ class Form:
         trigger: Sequence[str],
         begin: str = "",
         confirm: str = "",
+        meanwhile: str = "",
         done: str = "That is done. Is there anything else I can help you with?",
         settled: str = "That is all set. Is there anything else I can help you with?",
         change: str = "What should I change?",
@@ -77,9 +79,10 @@ class Form:
         *trigger* phrases (regular expressions on lower-case words without punctuation) start it with
         *confidence*. *begin* stands before its first question. *confirm*, if any, is asked before it acts.
         *action* names what it proposes when it knows everything ('' if nothing), with the slots as
-        arguments; *done* is said then, ``{result}`` in it is what the action returns, *otherwise* what is
-        said if it fails. ``{slot}`` in any of them is that slot as it is spoken. *settled* answers a caller
-        who repeats what has been done. Raises ConfigError, one line.
+        arguments; *meanwhile* is said before that begins (an echo of what was understood), *done* behind
+        it, ``{result}`` in it is what the action returns, *otherwise* what is said if it fails. ``{slot}``
+        in any of them is that slot as it is spoken. *settled* answers a caller who repeats what has been
+        done. Raises ConfigError, one line.
         """
         self.name = name
         self._where = f"agent {name}"
@@ -89,17 +92,8 @@ class Form:
             raise ConfigError("a form has no trigger", where=self._where, remedy='say trigger = ["..."]')
         if not 0 < confidence <= 1:
             raise ConfigError(f"confidence {confidence} is not between 0 and 1", where=self._where)
-        if "{result}" in done and not action:
-            raise ConfigError(
-                "done has {result} but there is no action", where=self._where, remedy="name one"
-            )
-        self._begin = begin
-        self._confirm = confirm
-        self._done = done
-        self._settled = settled
-        self._change = change
-        self._action = action
-        self._otherwise = otherwise
+        self._says = Wording(begin, confirm, meanwhile, done, settled, change, action, otherwise)
+        self._says.check(self._where)
         self._confidence = confidence
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
@@ -135,10 +129,14 @@ class Form:
         known = before if before.open else Progress(values=self._shared(context))
         asked = before.asking if mine or (before.open and not context.expects) else ""
         filling = fill(self._slots, heard, known, asked, mine=mine, triggered=bool(started))
+        wish = started >= self._confidence
         if not filling.touched:
-            return self._without_news(heard, known, started, mine=mine)
+            whole = settles(heard, filling, answers=False, wish=wish)
+            return self._without_news(heard, known, started, mine=mine, settled=whole)
         sure = SURE if mine else max(started, RESUMED if asked in filling.touched else 0.0)
-        return self._next(filling, sure) if sure else None
+        answers = mine and (asked in filling.new or (asked == CHANGE and bool(filling.changed)))
+        whole = settles(heard, filling, answers=answers, wish=wish)
+        return self._next(filling, sure, settled=whole) if sure else None
 
     def starts(self, heard: Heard) -> float:
         """Return how sure the words alone make it that this form is meant; 0 if they do not."""
@@ -156,26 +154,29 @@ class Form:
         del values
         return None
 
-    def next_questions(self, context: Context) -> tuple[str, ...]:
-        """Return what it would say next, the likeliest first, if the caller answers plainly."""
+    def fixed(self) -> tuple[str, ...]:
+        """Return what it may say that holds no caller's data, the likeliest first."""
+        return self._says.fixed(self._slots)
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return what it would say next, the likeliest first, if the caller answers plainly.
+
+        If one slot is all that is missing, that is what it says once it is known, by each choice there is.
+        """
         state = Progress.of(context.states.get(self.name))
         known = state if state.open else Progress(values=self._shared(context))
         missing = [slot for slot in self._slots if slot.required and slot.name not in known.values]
         asks = [slot.ask for slot in missing if slot.name != known.asking]
         if asks and not known.asking:
-            asks[0] = f"{self._begin} {asks[0]}".strip()
-        pending = next((slot for slot in missing if slot.name == known.asking), None)
-        said = asks or self._endings(known.values, pending, confirmed=known.asking == CONFIRM)
-        said = [filled(text, self._slots, known.values) for text in said]
-        return tuple(text for text in said if "{" not in text)
-
-    def _endings(self, values: Mapping[str, str], pending: Ready | None, *, confirmed: bool) -> list[str]:
-        """Return what may be said once all is known: by each choice, if one is all that is *pending*."""
-        ending = self._confirm if self._confirm and not confirmed else self._done
-        if pending is None:
-            return [ending]
-        known = [{**values, pending.name: choice} for choice in pending.slot.choices]
-        return [filled(ending, self._slots, each) for each in known if not self.objection(each)]
+            asks[0] = f"{self._says.begin} {asks[0]}".strip()
+        said = [filled(text, self._slots, known.values) for text in asks]
+        if not asks or (len(missing) == 1 and not known.asking):
+            confirmed, pending = known.asking == CONFIRM, missing[0] if missing else None
+            for text, values in self._says.endings(self._slots, known.values, pending, confirmed=confirmed):
+                wrong = self.objection(values)
+                said.append(f"{wrong[1]} {self._ask(wrong[0])}" if wrong else text)
+            said += [self._says.change] if confirmed else []
+        return tuple(dict.fromkeys(text for text in said if not HOLE.search(text)))
 
     def _shared(self, context: Context) -> dict[str, str]:
         """Return what the call knows already of the slots that are not this form's alone."""
@@ -189,7 +190,7 @@ class Form:
             Progress.of(context.states.get(context.asked_by)).asking != context.expects
         )
 
-    def _next(self, filling: Filling, sure: float) -> Opinion:
+    def _next(self, filling: Filling, sure: float, *, settled: bool = False) -> Opinion:
         """Return what to say now that there is progress: go on, ask, confirm or act."""
         progress, values = filling.progress, filling.progress.values
         if filling.partial:
@@ -203,49 +204,52 @@ class Form:
         because = f"got {', '.join(filling.new)}" if filling.new else "the trigger"
         missing = next((slot.name for slot in self._slots if slot.required and slot.name not in values), "")
         if missing:
-            begin = "" if progress.asking else self._begin
+            begin = "" if progress.asking else self._says.begin
             mended = f"Okay, {{{filling.corrected}}}." if filling.corrected else ""
             said = " ".join(filter(None, (begin, mended, self._ask(missing))))
-            return self._opinion(said, progress.asks(missing), sure, f"{because}; {missing} is missing")
-        if self._confirm:
-            return self._opinion(self._confirm, progress.asks(CONFIRM), sure, f"{because}; all is known")
-        return self._act(progress, sure, because)
+            because = f"{because}; {missing} is missing"
+            return self._opinion(said, progress.asks(missing), sure, because, settled=settled)
+        if confirm := self._says.confirm:
+            because = f"{because}; all is known"
+            return self._opinion(confirm, progress.asks(CONFIRM), sure, because, settled=settled)
+        return self._act(progress, sure, because, settled=settled)
 
-    def _act(self, progress: Progress, sure: float, because: str) -> Opinion:
-        values = {
-            slot.name: progress.values[slot.name] for slot in self._slots if slot.name in progress.values
-        }
-        action = Action(self._action, values) if self._action else None
-        if action and self._otherwise:
-            action = replace(action, otherwise=self._otherwise)
-        return self._opinion(self._done, progress.finished(), sure, f"{because}; it can be done", action)
+    def _act(self, progress: Progress, sure: float, because: str, *, settled: bool) -> Opinion:
+        action = self._says.proposal(self._slots, progress.values)
+        because = f"{because}; it can be done"
+        return self._opinion(self._says.done, progress.finished(), sure, because, action, settled=settled)
 
     def _confirmed(self, heard: Heard, before: Progress) -> Opinion:
         """Return what follows an answer to "is that right?": act, change, or ask again."""
         filling = fill(self._slots, heard, before, CONFIRM, mine=True, triggered=False)
+        whole = settles(heard, filling, answers=True, wish=False)
         if filling.changed:
-            return self._next(filling, SURE)
+            return self._next(filling, SURE, settled=whole)
         said = yes_no(heard.words)
         if said and said.value == "no":
-            return self._opinion(self._change, before.asks(CHANGE), SURE, "not confirmed")
+            return self._opinion(
+                self._says.change, before.asks(CHANGE), SURE, "not confirmed", settled=heard.over
+            )
         if said or filling.new:
-            return self._act(before, SURE, "confirmed")
-        return self._puzzled(before, self._confirm)
+            return self._act(before, SURE, "confirmed", settled=heard.over if said else whole)
+        return self._puzzled(before, self._says.confirm)
 
-    def _without_news(self, heard: Heard, known: Progress, started: float, *, mine: bool) -> Opinion | None:
+    def _without_news(
+        self, heard: Heard, known: Progress, started: float, *, mine: bool, settled: bool
+    ) -> Opinion | None:
         """Return what to say to words that fill no slot."""
         if mine and known.asking == CHANGE and (said := yes_no(heard.words)) and said.value == "no":
             return self._left()
         if started:
-            return self._next(Filling(known), started)
+            return self._next(Filling(known), started, settled=settled)
         if not mine:
             return None
-        return self._puzzled(known, self._change if known.asking == CHANGE else self._ask(known.asking))
+        return self._puzzled(known, self._says.change if known.asking == CHANGE else self._ask(known.asking))
 
     def _puzzled(self, before: Progress, ask: str) -> Opinion:
         state = before.missed()
         slot = next((slot for slot in self._slots if slot.name == before.asking), None)
-        again = slot.again if slot and slot.again else f"Sorry, I didn't get that. {ask}"
+        again = slot.again if slot and slot.again else puzzled(ask)
         sure = PUZZLED if state.misses <= PATIENCE else LOST
         return self._opinion(again, state, sure, f"nothing for {before.asking}, {state.misses} times")
 
@@ -258,21 +262,27 @@ class Form:
         values = filling.progress.values
         same = all(before.values.get(slot) == values[slot] for slot in filling.new)
         if (filling.new and same) or repeats(heard.text, before.values):
-            return self._opinion(self._settled, before, RESUMED, "said again")
+            return self._opinion(self._says.settled, before, RESUMED, "said again")
         whole = all(slot.name in values for slot in self._slots if slot.required)
         if filling.new and whole and (heard.mends or _ALSO.search(heard.words)):
             return self._next(filling, RESUMED)
         return None
 
     def _left(self) -> Opinion:
-        opening = "Okay, I have left that. Is there anything else I can help you with?"
-        return self._opinion(opening, Progress(), SURE, "the caller wants it no more")
+        return self._opinion(LEFT, Progress(), SURE, "the caller wants it no more")
 
     def _ask(self, slot: str) -> str:
         return next(each.ask for each in self._slots if each.name == slot)
 
-    def _opinion(
-        self, opening: str, state: Progress, sure: float, because: str, action: Action | None = None
+    def _opinion(  # noqa: PLR0913 - what an opinion is made of
+        self,
+        opening: str,
+        state: Progress,
+        sure: float,
+        because: str,
+        action: Action | None = None,
+        *,
+        settled: bool = False,
     ) -> Opinion:
         return Opinion(
             filled(opening, self._slots, state.values),
@@ -282,4 +292,5 @@ class Form:
             state=state.told(),
             slots=dict(state.values),
             expects=state.asking if state.open else "",
+            settled=settled,
         )

@@ -13,6 +13,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from agents.agent import Foresees
 from council.actions import Actions
 from council.choose import SCALES, State
 from council.convene import LeftBehind, convene
@@ -101,6 +102,21 @@ class Council:
     def known(self) -> Context:
         """What the call knows by now: slots, states, whose question is open."""
         return self._dialogue.known
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return what its agents and itself may say that holds no caller's data."""
+        texts = (text for agent in self._foreseeing() for text in agent.fixed())
+        return tuple(dict.fromkeys((*texts, self.wording.otherwise, self.wording.still)))
+
+    def foreseen(self) -> tuple[str, ...]:
+        """Return what the agent whose question is open, or else any, is likely to say next."""
+        known = self._dialogue.known
+        asking = [seat.agent for seat in self._seats if seat.name == known.asked_by]
+        foreseeing = [agent for agent in asking if isinstance(agent, Foresees)] or self._foreseeing()
+        return tuple(dict.fromkeys(text for agent in foreseeing for text in agent.next_openings(known)))
+
+    def _foreseeing(self) -> list[Foresees]:
+        return [seat.agent for seat in self._seats if isinstance(seat.agent, Foresees)]
 
     async def answer(self, question: Question) -> Reply | None:
         """Return the one reply, by the question's budget; ``None`` if no seat has answered at all.

@@ -61,22 +61,21 @@ class Held(Generic[K]):
 
     def take(self, key: K) -> Kept | None:
         """Return what is held under *key*, and count that it was asked for."""
-        kept = self._entries.get(key)
+        kept = self.freshen(key)
         if kept is not None:
             kept.hits += 1
-            self._entries.move_to_end(key)
         return kept
 
     def peek(self, key: K) -> Kept | None:
         """Return what is held under *key*; nothing is counted."""
         return self._entries.get(key)
 
-    def freshen(self, key: K) -> bool:
-        """Make *key* the last to go; say whether it is held."""
-        if key in self._entries:
+    def freshen(self, key: K) -> Kept | None:
+        """Return what is held under *key* and make it the last to go; nothing is counted."""
+        kept = self._entries.get(key)
+        if kept is not None:
             self._entries.move_to_end(key)
-            return True
-        return False
+        return kept
 
     def put(self, key: K, kept: Kept, sparing: Container[K] = ()) -> bool:
         """Hold *kept*; the oldest make room, but none of *sparing*. Say whether there was room."""
@@ -114,10 +113,11 @@ class Held(Generic[K]):
 
 def checked(speech: Speech) -> Speech:
     """Return *speech* with samples of its own that nobody can write to; raises TtsError if it is none."""
-    sound = speech.samples
-    if sound.ndim != 1 or sound.dtype != "int16" or audio.first_audible(sound) != speech.onset:
-        raise TtsError(f"no speech to keep: nothing is heard of {speech.text[:40]!r}")
-    took, text = audio.us(sound.size), speech.text
+    sound, text = speech.samples, speech.text
+    heard = sound.ndim == 1 and sound.dtype == "int16" and sound.size > speech.onset
+    if not heard or audio.first_audible(sound[: speech.onset + 1]) != speech.onset:
+        raise TtsError(f"no speech to keep: {text[:40]!r} is not heard from where it should be")
+    took = audio.us(sound.size)
     if not shortest_us(text, FASTEST) <= took <= longest_us(text, SLOWEST):
         raise TtsError(f"no speech to keep: {took // 1000} ms cannot be {text[:40]!r}")
     if sound.flags.writeable or sound.base is not None:

@@ -7,11 +7,11 @@ last question. The cutting knows English questions and nothing of any trade.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
-from speculative.words import CHOICES, Classes, alike, content, general
+from speculative.words import CHOICES, Classes, alike, content, emptied, unnumbered
 
 Kind = Literal["question", "statement", "farewell"]
 
@@ -35,8 +35,8 @@ _LEADS: Final = re.compile(
     r"|of course|absolutely|certainly|no problem)(?![\w']) ?)+"
 )
 _BETWEEN: Final = re.compile(
-    r"(?:,? is it)?(?: an?| your| the)? \{(\w+)\}(?: \w+)? or(?: an?| your| the)? \{\1\}(?: \1)?$"
-    r"| is it an? \{\w+\}(?: or)?$"
+    r"(?: is it)?(?: an?| your| the)? \{(\w+)#\d+\}(?: \w+)? or(?: an?| your| the)? \{\1#\d+\}(?: \1)?$"
+    r"| is it an? \{\w+#\d+\}(?: or)?$"
 )
 """The choices behind a question: "checking or savings"."""
 _LINKS: Final = re.compile(r"(?: (?:and|or|but|so|okay|alright|uh|what|which))+$")
@@ -56,11 +56,14 @@ class Move:
 
     text: str
     kind: Kind
+    values: tuple[str, ...] = field(default=(), compare=False)
+    """What stood in its holes."""
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that tell it from others."""
-        return frozenset(content(self.text))
+        """The words that tell it from others; its holes only where there is nothing else."""
+        words = content(self.text)
+        return frozenset(word for word in words if not word.startswith("{")) or frozenset(words)
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
@@ -98,11 +101,10 @@ def moves(text: str, choices: Classes = CHOICES) -> tuple[Move, ...]:
     found: list[Move] = []
     parts = _SENTENCES.split(text)
     for said, stop in zip(parts[::2], [*parts[1::2], ""], strict=True):
-        said_plain = general(said, choices)
-        cuts = _cuts(said_plain)
-        for start, end in zip(cuts, [*cuts[1:], len(said_plain)], strict=True):
-            last = end == len(said_plain)
-            _add(found, said_plain[start:end], asks=stop == "?" and last)
+        holed, values = emptied(said, choices)
+        cuts = _cuts(holed)
+        for start, end in zip(cuts, [*cuts[1:], len(holed)], strict=True):
+            _add(found, holed[start:end], values, asks=stop == "?" and end == len(holed))
     return tuple(dict.fromkeys(found))
 
 
@@ -116,11 +118,21 @@ def _cuts(said: str) -> list[int]:
     return cuts
 
 
-def _add(found: list[Move], piece: str, *, asks: bool) -> None:
-    text = _LINKS.sub("", _BETWEEN.sub("", _LEADS.sub("", piece.strip())))
+def _add(found: list[Move], piece: str, values: tuple[str, ...], *, asks: bool) -> None:
+    holed = _LINKS.sub("", _BETWEEN.sub("", _LEADS.sub("", piece.strip())))
+    text = unnumbered(holed)
+    inside = tuple(values[int(place)] for place in re.findall(r"#(\d+)\}", holed))
     if _FAREWELL.match(text):
         if found and found[-1].kind == "farewell":
-            text = f"{found.pop().text} {text}"
-        found.append(Move(text, "farewell"))
+            before = found.pop()
+            text, inside = f"{before.text} {text}", (*before.values, *inside)
+        found.append(Move(text, "farewell", inside))
     elif content(text) and not set(content(text)) <= _BARE:
-        found.append(Move(text, "question" if asks or _QUESTION.match(text) else "statement"))
+        found.append(Move(text, "question" if asks or _QUESTION.match(text) else "statement", inside))
+
+
+def template(text: str) -> Move:
+    """Return the move that a template of a bank is."""
+    if _FAREWELL.match(text):
+        return Move(text, "farewell")
+    return Move(text, "question" if _QUESTION.match(text) or text.endswith("?") else "statement")

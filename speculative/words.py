@@ -17,7 +17,7 @@ from agents.values.when import day, time
 from agents.values.words import free
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from agents.values.reading import Reader
 
@@ -43,33 +43,59 @@ _NAME: Final = re.compile(
     r"([a-z'-]+)(?: ([a-z'-]+))?"
 )
 _VALUES: Final = (
-    (re.compile(r"\b\d+(?:\.\d+)? (?:dollars?|bucks)\b(?: (?:and )?\d{1,2} cents)?"), "{amount}"),
-    (re.compile(r"\b\d{1,4} ?[ap] m\b|\b\d{1,2}:\d\d(?: [ap] m)?"), "{time}"),
-    (re.compile(r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day|tomorrow)\b"), "{day}"),
+    (re.compile(r"\b\d+(?:\.\d+)? (?:dollars?|bucks)\b(?: (?:and )?\d{1,2} cents)?"), "amount"),
+    (re.compile(r"\b\d{1,4} ?[ap] m\b|\b\d{1,2}:\d\d(?: [ap] m)?"), "time"),
+    (re.compile(r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day|tomorrow)\b"), "day"),
     (re.compile(r"\b\d{5,}\b"), ""),
-    (re.compile(r"(?<!\{)\b\d+(?:[.:/]\d+)*\b"), "{number}"),
+    (re.compile(r"\b\d+(?:[.:/]\d+)*\b"), "number"),
 )
 _READERS: Final[Mapping[str, Reader]] = {"amount": amount, "day": day, "time": time}
 """Classes whose values have a form of their own."""
 
 
 @lru_cache(maxsize=8192)
+def emptied(text: str, choices: Classes = CHOICES) -> tuple[str, tuple[str, ...]]:
+    """Return *text* made plain with numbered holes, ``{account#0}``, and what stood in each."""
+    taken: list[tuple[str, str]] = []
+
+    def take(kind: str, value: str) -> str:
+        taken.append((kind or f"{len(value)} digits", value))
+        return f" \0{chr(0xE000 + len(taken) - 1)} "
+
+    said = _NAME.sub(lambda found: _nameless(found, take), plain(text).text)
+    for pattern, kind in _VALUES:
+        said = pattern.sub(lambda found, kind=kind: take(kind, found[0]), said)  # type: ignore[misc]
+    for kind, words in choices:
+        said = _any_of(words).sub(lambda found, kind=kind: take(kind, found[0]), said)  # type: ignore[misc]
+    order = [ord(mark) - 0xE000 for mark in re.findall(r"\0(.)", said)]
+    for place, index in enumerate(order):
+        said = said.replace(f"\0{chr(0xE000 + index)}", f"{{{taken[index][0]}#{place}}}")
+    return " ".join(said.replace(",", " ").split()), tuple(taken[index][1] for index in order)
+
+
+@lru_cache(maxsize=8192)
 def general(text: str, choices: Classes = CHOICES) -> str:
     """Return *text* made plain, with ``{name}``, ``{amount}``, ``{account}`` and the like for its values."""
-    said = _NAME.sub(_nameless, plain(text).text)
-    for pattern, hole in _VALUES:
-        # How many digits tells a telephone number from half of one.
-        said = pattern.sub(hole or (lambda found: f"{{{len(found[0])} digits}}"), said)
-    for name, words in choices:
-        said = re.sub(rf"\b(?:{'|'.join(map(re.escape, words))})\b", f"{{{name}}}", said)
-    return " ".join(said.replace(",", " ").split())
+    return unnumbered(emptied(text, choices)[0])
 
 
-def _nameless(found: re.Match[str]) -> str:
+def unnumbered(text: str) -> str:
+    """Return *text* with ``{account}`` for ``{account#0}``."""
+    return re.sub(r"#\d+(?=\})", "", text)
+
+
+@lru_cache(maxsize=64)
+def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
+
+
+def _nameless(found: re.Match[str], take: Callable[[str, str], str]) -> str:
     lead, first, last = found.groups()
     if first in _NO_NAME:
         return found[0]
-    return f"{lead} {{name}} {last if last and last in _NO_NAME else ''}"
+    if last and last in _NO_NAME:
+        return f"{lead}{take('name', first)}{last}"
+    return lead + take("name", f"{first} {last or ''}".strip())
 
 
 def tokens(text: str) -> list[str]:
@@ -96,7 +122,7 @@ def values(text: str, kind: str, choices: Classes = CHOICES, *, asked: bool) -> 
     said = plain(text).text
     for name, words in choices:
         if name == kind:
-            return tuple(dict.fromkeys(re.findall(rf"\b(?:{'|'.join(map(re.escape, words))})\b", said)))
+            return tuple(dict.fromkeys(_any_of(words).findall(said)))
     read = _READERS.get(kind, free)
     found = read(said, asked=asked)
     return (found.spoken,) if found else ()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speculative.ranks import Ranks
+from speculative.shelf import Shelf
+from speculative.speculation import Speculation
+from speculative.store import Store
 from turnbudget.answering import open_answering
 from turnbudget.records import Engine
 from voice import audio, clock
@@ -17,6 +21,7 @@ from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
 from voice.parts import Manners, Parts
 from voice.reference import Reference
+from voice.responder import Foresees
 from voice.sentences import split
 from voice.text import speakable
 from voice.tts import choose as voices
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from voice.asr.transcriber import Transcriber
     from voice.line import Line
+    from voice.responder import Responder
     from voice.tts.synthesizer import Synthesizer
     from voice.vad import Vad
 
@@ -87,6 +93,9 @@ class Studio:
     reprompt: Speech | None
     forecast: Forecast
     engines: tuple[Engine, ...]
+    shelf: Shelf | None
+    """Replies rendered before they are asked for; ``None``: nothing is done ahead."""
+    ranks: Ranks = field(default_factory=Ranks)
 
     @property
     def budget_us(self) -> int:
@@ -123,27 +132,40 @@ class Studio:
                 final_us=config.asr.scripted_final_ms * MS,
                 lag_us=config.asr.scripted_lag_ms * MS,
             )
+        responder = self.answering.make()
         return Parts(
             line=line,
             vad=make_vad(vad, reference),
             transcriber=transcriber,
-            endpointing=Endpointing(
-                config.endpoint.silence_ms * MS,
-                config.endpoint.start_ms * MS,
-                config.endpoint.longest_ms * MS,
-            ),
-            responder=self.answering.make(),
+            endpointing=self.endpointing,
+            responder=responder,
             voice=self.voice,
             forecast=self.forecast,
             phrases=self.phrases,
             greeting=self.greeting,
             reprompt=self.reprompt,
+            ahead=self._ahead(responder),
         )
+
+    @property
+    def endpointing(self) -> Endpointing:
+        """How long silences end a turn, from the configuration."""
+        told = self.config.endpoint
+        times = (told.silence_ms, told.start_ms, told.longest_ms, told.least_ms, told.most_ms)
+        return Endpointing(*(ms * MS for ms in times))
+
+    def _ahead(self, responder: Responder) -> Speculation | None:
+        """Return who works ahead for one call of *responder*."""
+        if self.shelf is None:
+            return None
+        return Speculation(responder, self.shelf.for_call(), self.endpointing, self.ranks)
 
     async def aclose(self) -> None:
         """End the engines."""
         if self.transcriber:
             await self.transcriber.aclose()
+        if self.shelf:
+            await self.shelf.aclose()
         await self.voice.aclose()
         await self.answering.aclose()
 
@@ -183,6 +205,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         bridge, pardon, apology = [
             await render_phrase(voice, text) for text in (phrases.bridge, phrases.pardon, phrases.apology)
         ]
+        shelf = await open_shelf(config, voice, answering, progress) if config.speculation.on else None
         greeting = await render_phrase(voice, phrases.greeting) if phrases.greeting else None
         reprompt = await render_phrase(voice, phrases.reprompt) if phrases.reprompt else None
     except BaseException:
@@ -208,7 +231,27 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         reprompt,
         Forecast(PRIORS),
         engines,
+        shelf,
     )
+
+
+async def open_shelf(
+    config: Config, voice: Synthesizer, answering: Answering, progress: Callable[[str], None]
+) -> Shelf:
+    """Return the shelf of *voice*, with everything on it that any caller may be told."""
+    told = config.speculation
+    lasting = told.disk_mb and clock.kind() != "virtual"
+    store = await clock.offload(lambda: Store(most_bytes=told.disk_mb << 20)) if lasting else None
+    shelf = Shelf(voice, most_bytes=told.memory_mb << 20, store=store)
+    await shelf.open()
+    responder = answering.make()
+    texts = responder.fixed() if isinstance(responder, Foresees) else ()
+
+    def tell(done: int, total: int, _: str) -> None:
+        progress(f"rendering replies ({done}/{total})")
+
+    await shelf.warm(texts, tell)
+    return shelf
 
 
 def choose_transcriber(

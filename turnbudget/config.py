@@ -30,9 +30,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndpointTable(Table, frozen=True):
-    """``[endpoint]``: how long a silence ends a turn."""
+    """``[endpoint]``: how long a silence ends a turn: the usual one, and the bounds of what may be chosen."""
 
     silence_ms: Positive = 550
+    least_ms: Positive = 100
+    most_ms: Positive = 1_500
     start_ms: Positive = 90
     longest_ms: Positive = 10_000
 
@@ -136,6 +138,20 @@ class LlmTable(Table, frozen=True):
     system: str = SYSTEM
 
 
+class SpeculationTable(Table, frozen=True):
+    """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
+
+    ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the odds from which its reply is said without
+    asking anybody else; ``memory_mb`` and ``disk_mb`` bound the shelf (0: nothing on disk).
+    """
+
+    on: bool = True
+    bank: str = ""
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.9
+    memory_mb: Annotated[int, msgspec.Meta(ge=1, le=16_384)] = 64
+    disk_mb: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 256
+
+
 class CouncilTable(Table, frozen=True):
     """``[council]``: ``open`` names a function (``module:name``) that returns what makes each call's council.
 
@@ -162,12 +178,15 @@ class Config(Table, frozen=True):
     responder: ResponderTable = ResponderTable()
     llm: LlmTable = LlmTable()
     council: CouncilTable = CouncilTable()
+    speculation: SpeculationTable = SpeculationTable()
 
     def __post_init__(self) -> None:
         if self.patience_ms <= self.budget_ms:
             raise ValueError("patience_ms must be longer than budget_ms: an answer may follow a bridge")
         if self.endpoint.silence_ms + self.margin_ms >= self.budget_ms:
             raise ValueError("endpoint.silence_ms and margin_ms eat the whole budget_ms")
+        if not self.endpoint.least_ms <= self.endpoint.silence_ms <= self.endpoint.most_ms:
+            raise ValueError("endpoint.silence_ms must lie between endpoint.least_ms and endpoint.most_ms")
 
 
 def load(path: Path | None) -> Config:

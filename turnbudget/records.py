@@ -50,6 +50,23 @@ class DecisionRow(Record, frozen=True, kw_only=True):
     because: str
 
 
+class GuessRow(Record, frozen=True, kw_only=True):
+    """A reply thought likely before the turn was final, and what came of it.
+
+    ``said`` are the words it rests on ('' if it was foreseen before the caller spoke); ``outcome`` is *said*
+    or *not said* of what was foreseen, *kept* or *dropped* of a head start.
+    """
+
+    said: str
+    text: str
+    odds: float | None
+    ready: bool
+    because: str
+    outcome: str
+    saved_us: int = 0
+    wasted_us: int = 0
+
+
 class CriticalRow(Record, frozen=True, kw_only=True):
     """The entry that cost most: what to change first."""
 
@@ -87,6 +104,7 @@ class Row(Record, frozen=True, kw_only=True):
     entries: tuple[EntryRow, ...]
     lanes: tuple[LaneRow, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()
+    guesses: tuple[GuessRow, ...] = ()
     critical: CriticalRow | None = None
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnbudget.records import CriticalRow, DecisionRow, EntryRow, LaneRow, Row
+from turnbudget.records import CriticalRow, DecisionRow, EntryRow, GuessRow, LaneRow, Row
 
 if TYPE_CHECKING:
     from voice.ledger import Account
@@ -74,6 +74,19 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         decisions=tuple(
             DecisionRow(at_us=decision.at_us - zero, took=decision.took, because=decision.because)
             for decision in account.decisions
+        ),
+        guesses=tuple(
+            GuessRow(
+                said=guess.said,
+                text=guess.text,
+                odds=None if guess.odds is None else round(guess.odds, 3),
+                ready=guess.ready,
+                because=guess.because,
+                outcome=guess.outcome,
+                saved_us=guess.saved_us,
+                wasted_us=guess.wasted_us,
+            )
+            for guess in account.guesses
         ),
         critical=_critical(account),
     )

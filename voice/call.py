@@ -247,7 +247,7 @@ class Call:
         if (
             self.ended or self.ear.speaking or self.ear.waiting
         ):  # it ended, or went on, while the text was being made
-            account_for_listening(turn)
+            account_for_listening(turn, self._parts.ahead)
             turn.ledger.decide("broken off", self.ended or "the caller went on")
             self._close(turn, "superseded")()
         else:

@@ -94,6 +94,24 @@ class Lane:
             self.outcome, self.saved_us, self.wasted_us = outcome, saved_us, wasted_us
 
 
+@dataclass(slots=True)
+class Guess:
+    """A reply thought likely before the turn was final, and what came of it.
+
+    ``said`` are the words it rests on ('' if it was foreseen before the caller spoke), ``odds`` how likely
+    it was held to be, ``ready`` whether its opening could sound at once.
+    """
+
+    said: str
+    text: str
+    odds: float | None
+    ready: bool
+    because: str
+    outcome: str = "not said"
+    saved_us: int = 0
+    wasted_us: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """A closed ledger. Its entries are contiguous from ``zero_us`` to ``closed_us``."""
@@ -107,6 +125,7 @@ class Account:
     first_sound_us: int | None
     first_answer_us: int | None
     witness_us: int | None
+    guesses: tuple[Guess, ...] = ()
 
     @property
     def critical(self) -> Entry | None:
@@ -139,6 +158,7 @@ class Ledger:
     zero_us: int
     lanes: list[Lane] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    guesses: list[Guess] = field(default_factory=list)
     first_sound_us: int | None = None
     first_answer_us: int | None = None
     witness_us: int | None = None
@@ -246,6 +266,7 @@ class Ledger:
             self.first_sound_us,
             self.first_answer_us,
             self.witness_us,
+            tuple(self.guesses),
         )
 
 

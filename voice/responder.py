@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -95,4 +95,17 @@ class Responder(Protocol):
 
     async def answer(self, question: Question) -> Reply | None:
         """Return the reply before the question's budget ends, ``None`` if there is none."""
+        ...
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """A responder that knows some of what it may say before anybody has spoken."""
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return the texts it may say that hold no caller's data: they can be rendered before any call."""
+        ...
+
+    def foreseen(self) -> tuple[str, ...]:
+        """Return the openings it is likely to say next, the likeliest first."""
         ...

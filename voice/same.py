@@ -1,4 +1,4 @@
-"""Two transcripts say the same when they differ only in what a recogniser writes, never in a word that was said.
+"""Two transcripts say the same when they differ only in how they are written, in no word that was said.
 
 Work begun on a partial text may be kept for such a final text. Case, punctuation, white space, fillers, the
 spelling of contractions and of numbers make no difference; any other word added, lost or changed does, and in

@@ -129,9 +129,7 @@ def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
 
 async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     """Answer one utterance, in time; in any case say something."""
-    account_for_listening(turn)
-    if desk.ahead:
-        desk.ahead.settle(turn.said, turn.ledger)
+    account_for_listening(turn, desk.ahead)
     rendering, phrases = turn.rendering, desk.phrases
     turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
     turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
@@ -149,8 +147,8 @@ async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
         turn.close()
 
 
-def account_for_listening(turn: Turn) -> None:
-    """Charge what passed before the turn could begin: the silence waited for, and the text."""
+def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
+    """Charge what passed before the turn could begin: the silence waited for, the text, what was guessed."""
     heard, ledger = turn.utterance, turn.ledger
     ledger.charge("endpoint", Owner(heard.rule, "setting"), heard.decided_us)
     ledger.charge("transcribe", Owner(heard.transcriber, "service"), heard.text_us)
@@ -167,6 +165,8 @@ def account_for_listening(turn: Turn) -> None:
         lane.end("dropped", dropped[-1].ended_us, wasted_us=wasted)
     if heard.because:
         ledger.decide("partial text", heard.because)
+    if ahead:
+        ahead.settle(turn.said, ledger)
     ledger.otherwise("choose", LOOP)
 
 

@@ -16,6 +16,11 @@ from agents.values.words import unspelled
 if TYPE_CHECKING:
     from agents.values.words import Choice
 
+STREET: Final = "What are the house number and the street?"
+CITY: Final = "And the city and state?"
+POSTCODE: Final = "And the zip code?"
+GO_ON: Final = "Go on, please."
+"""What is asked for the rest of an address."""
 _WAYS: Final = {
     "street": "st",
     "avenue": "ave",
@@ -84,10 +89,10 @@ class _Parts:
     @property
     def missing(self) -> str:
         if not self.street:
-            return "What are the house number and the street?"
+            return STREET
         if not (self.city or self.state):
-            return "And the city and state?"
-        return "" if self.postcode else "And the zip code?"
+            return CITY
+        return "" if self.postcode else POSTCODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ class Address:
         text = unspelled(text)
         alone = self._parts(text)
         if not alone.missing:
-            return Reading(alone.whole, alone.whole, alone.start, alone.end)
+            return Reading(alone.whole, alone.whole, alone.start, alone.end, whole=True)
         if not asked and not alone.street:
             return None
         said = _BREATHS.sub(r"\1\2", " ".join(f"{before} {text}".split()))
@@ -111,10 +116,10 @@ class Address:
         if not before and not (alone.street or alone.city or alone.state or re.search(r"\d", text)):
             return None
         if not parts.missing:
-            return Reading(parts.whole, parts.whole, 0, len(text))
+            return Reading(parts.whole, parts.whole, 0, len(text), whole=True)
         missing = parts.missing
         if not parts.street and re.search(r"\d$", said):
-            missing = "Go on, please."
+            missing = GO_ON
         return Reading(said, parts.whole or said, 0, len(text), missing)
 
     def _parts(self, text: str) -> _Parts:

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from voice.asr.numbers import read_numbers
 from voice.asr.text import spoken
+from voice.openend import open_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from voice.openend import OpenEnd
 
 _BRACKETED: Final = re.compile(r"\((\d+)\)")
 _BROKEN: Final = re.compile(r"\b[\w']+~|\b\w+-(?=\s|$)")
@@ -63,6 +66,18 @@ class Heard:
     """The words behind the last mending."""
     mends: str
     """The mending that the utterance begins with, such as "no" or "actually"; '' if none."""
+    ends: OpenEnd | None = None
+    """How it ends openly; ``None`` if it does not."""
+
+    @property
+    def over(self) -> bool:
+        """Whether it ends as an utterance does, dictated or not: not openly, not in taking something back."""
+        return self.ends is None and not self.taking_back
+
+    @property
+    def taking_back(self) -> bool:
+        """Whether it ends in taking back what was said: "checking, no"."""
+        return len(self.parts) > 1 and bool(self.parts[0]) and not self.parts[-1]
 
 
 @lru_cache(maxsize=512)
@@ -85,6 +100,7 @@ def plain(text: str) -> Heard:
         tuple(part.strip() for part in _MENDS.split(digits)),
         _MENDS.split(words)[-1].strip(),
         begins[0] if begins else "",
+        open_end(text),
     )
 
 

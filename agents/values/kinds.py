@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents.values.address import Address
-from agents.values.numbers import TELEPHONE, Digits, amount, number
+from agents.values.address import CITY, GO_ON, POSTCODE, STREET, Address
+from agents.values.numbers import TELEPHONE, TOO_MANY, Digits, amount, number
 from agents.values.when import day, time
 from agents.values.words import Choice, Known, free, name, spelled, yes_no
 from voice.errors import ConfigError
@@ -21,6 +21,12 @@ KINDS: Final = (
 )
 WORDY: Final = frozenset(("name", "spelled", "text", "yes_no"))
 """Kinds read from the words as said, not from numbers turned to digits."""
+MISSING: Final[Mapping[str, tuple[str, ...]]] = {
+    "address": (CITY, POSTCODE, GO_ON, STREET),
+    "digits": (TOO_MANY,),
+    "phone": (TOO_MANY,),
+}
+"""What is asked for the rest of a value, by kind: those texts that hold no part of it."""
 _PLAIN: Final[Mapping[str, Reader]] = {
     "amount": amount,
     "date": day,

@@ -26,6 +26,7 @@ _SOUND_ALIKES: Final = (
     (re.compile(r"(?<=\d )(?:oh|o|owe)(?= \d|$)"), "0"),
 )
 _LONGEST_AMOUNT: Final = 9
+TOO_MANY: Final = "I got too many digits. Could you say the whole number once more, please?"
 TELEPHONE: Final = 10
 """Digits of a North American number without its country code."""
 
@@ -42,7 +43,7 @@ def amount(text: str, *, asked: bool = False, before: str = "") -> Reading | Non
     value = f"{float(whole) + int(cents or 0) / 100:.2f}".removesuffix(".00")
     unit = "dollar" if value == "1" else "dollars"
     start = found.start(1) if found.re is _MOVED else found.start()
-    return Reading(value, f"{value} {unit}", start, found.end())
+    return Reading(value, f"{value} {unit}", start, found.end(), whole=found.re is _AMOUNT)
 
 
 def number(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
@@ -72,20 +73,26 @@ class Digits:
         said = [self._trimmed(run[0]) for run in runs]
         whole = [run for run in said if self.length and len(run) == self.length]
         if whole:
-            return Reading(whole[-1], grouped(whole[-1]), start, end)
+            alone = self._whole(said[-1])
+            return Reading(whole[-1], grouped(whole[-1]), start, end, whole=alone)
         if not asked:
             return None
         digits = self._trimmed("".join(said))
         if before and len(digits) < (self.length or len(digits) + 1):
             digits = self._trimmed(before + digits)
         if not self.length or len(digits) == self.length:
-            return Reading(digits, grouped(digits), start, end)
+            return Reading(digits, grouped(digits), start, end, whole=self._whole(digits))
         if len(digits) > self.length:
             digits = "".join(said)
             digits = digits[-self.length :] if len(digits) % self.length == 0 else ""
-            again = "I got too many digits. Could you say the whole number once more, please?"
-            return Reading(digits, grouped(digits), start, end, "" if digits else again)
+            return Reading(
+                digits, grouped(digits), start, end, "" if digits else TOO_MANY, whole=bool(digits)
+            )
         return Reading(digits, grouped(digits), start, end, f"{' '.join(digits)}. Go on, please.")
+
+    def _whole(self, digits: str) -> bool:
+        """Say whether *digits* are all there: no North American number begins with its country's 1."""
+        return len(digits) == self.length and not (self.length == TELEPHONE and digits[0] == "1")
 
     def _trimmed(self, digits: str) -> str:
         """Return *digits* without the country code of a telephone."""

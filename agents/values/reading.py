@@ -11,7 +11,8 @@ class Reading:
     """A value found in a text, from ``start`` to ``end``.
 
     ``spoken`` is the value as we say it. ``missing`` is what to ask if only a part was said; ``value`` is
-    then what the reader wants back as *before*.
+    then what the reader wants back as *before*. ``whole``: no words that may follow would be part of it
+    ("135 dollars" is, "135" is not).
     """
 
     value: str
@@ -19,6 +20,11 @@ class Reading:
     start: int
     end: int
     missing: str = ""
+    whole: bool = False
+
+    def ends(self, text: str) -> bool:
+        """Say whether nothing stands behind it in *text*, in which it was found."""
+        return not text[self.end :].strip()
 
 
 class Reader(Protocol):

@@ -63,16 +63,17 @@ def time(text: str, *, asked: bool = False, before: str = "") -> Reading | None:
     """Read a time of day: "11:00 AM"."""
     if found := _NAMED.search(text):
         value = "12:00 AM" if found[1] == "midnight" else "12:00 PM"
-        return Reading(value, found[1], found.start(), found.end())
+        return Reading(value, found[1], found.start(), found.end(), whole=True)
     if (found := _PAST.search(text)) and (past := _past(found)):
         return past
     for found in reversed(list(_CLOCK.finditer(text))):
         half = found[3] or {"morning": "a", None: ""}.get(found[4], "p")
-        if reading := _clocked(found, int(found[1]), int(found[2] or 0), half):
+        if reading := _clocked(found, int(found[1]), int(found[2] or 0), half, whole=True):
             return reading
     for pattern in (_COLON, _AT, *((_BARE,) if asked else ())):
         for found in reversed(list(pattern.finditer(text))):
-            if reading := _clocked(found, int(found[1]), int(found[2] or 0), ""):
+            whole = pattern is _COLON
+            if reading := _clocked(found, int(found[1]), int(found[2] or 0), "", whole=whole):
                 return reading
     return None
 
@@ -111,7 +112,7 @@ def _weekday(text: str) -> Reading | None:
     last = found[-1]
     name = next(day for day in DAYS if day.startswith(last[2][:3])).capitalize()
     value = f"next {name}" if last[1] == "next" else name
-    return Reading(value, value, last.start(), last.end())
+    return Reading(value, value, last.start(), last.end(), whole=True)
 
 
 def _relative(text: str) -> Reading | None:
@@ -119,7 +120,7 @@ def _relative(text: str) -> Reading | None:
     if not found:
         return None
     value = {"tonight": "today", "day after tomorrow": "the day after tomorrow"}.get(found[1], found[1])
-    return Reading(value, value, found.start(), found.end())
+    return Reading(value, value, found.start(), found.end(), whole=True)
 
 
 def _dated(text: str) -> Reading | None:
@@ -141,7 +142,9 @@ def _dated(text: str) -> Reading | None:
     except ValueError:
         return None
     value = f"{MONTHS[number - 1].capitalize()} {nth}" + (f", {year}" if year else "")
-    return Reading(value, value, found.start(), found.end())
+    # "June twenty" may become "June twenty third".
+    whole = bool(year) or not (digits and nth in {20, 30} and found.re is _MONTH_DAY and found[0][-1] == "0")
+    return Reading(value, value, found.start(), found.end(), whole=whole)
 
 
 def _nth(text: str) -> Reading | None:
@@ -164,10 +167,10 @@ def _past(found: re.Match[str]) -> Reading | None:
     hour = int(found[3])
     if found[2] in {"to", "till", "before"}:
         minutes, hour = 60 - minutes, hour - 1 or _NOON
-    return _clocked(found, hour, minutes, found[4] or "")
+    return _clocked(found, hour, minutes, found[4] or "", whole=True)
 
 
-def _clocked(found: re.Match[str], hour: int, minute: int, half: str) -> Reading | None:
+def _clocked(found: re.Match[str], hour: int, minute: int, half: str, *, whole: bool) -> Reading | None:
     """Return the time of day as a reading, ``None`` if there is no such time."""
     if hour > _NOON and not half and hour < 24:  # noqa: PLR2004 - hours of a day
         hour, half = hour - _NOON, "p"
@@ -175,4 +178,4 @@ def _clocked(found: re.Match[str], hour: int, minute: int, half: str) -> Reading
         return None
     half = half or ("a" if _FIRST_HOUR <= hour < _NOON else "p")
     spoken = f"{hour}:{minute:02} {half.upper()}M" if minute else f"{hour} {half.upper()}M"
-    return Reading(f"{hour}:{minute:02} {half.upper()}M", spoken, found.start(), found.end())
+    return Reading(f"{hour}:{minute:02} {half.upper()}M", spoken, found.start(), found.end(), whole=whole)

@@ -60,11 +60,11 @@ _ALIKE: Final = 82.0
 def yes_no(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
     """Read "yes" or "no"."""
     if found := _NO_BUT_YES.search(text):
-        return Reading("yes", "yes", found.start(), found.end())
+        return Reading("yes", "yes", found.start(), found.end(), whole=True)
     if found := _NO.search(text):
-        return Reading("no", "no", found.start(), found.end())
+        return Reading("no", "no", found.start(), found.end(), whole=True)
     if found := _YES.search(text):
-        return Reading("yes", "yes", found.start(), found.end())
+        return Reading("yes", "yes", found.start(), found.end(), whole=True)
     return None
 
 
@@ -92,7 +92,7 @@ class Choice:
         if len(values) > 1 and asked and " or " in text[found[0].end() : found[-1].start()]:
             return None
         if found:
-            return Reading(values[0], values[0], found[0].start(), found[0].end())
+            return Reading(values[0], values[0], found[0].start(), found[0].end(), whole=True)
         return self._alike(text) if asked else None
 
     def _alike(self, text: str) -> Reading | None:
@@ -105,7 +105,7 @@ class Choice:
                 said = "".join(token[0] for token in window)
                 alike = fuzz.ratio(name.replace(" ", ""), said, score_cutoff=_ALIKE)
                 if alike and (best is None or alike > best[0]):
-                    best = alike, Reading(value, value, window[0].start(), window[-1].end())
+                    best = alike, Reading(value, value, window[0].start(), window[-1].end(), whole=True)
         return best[1] if best else None
 
 

@@ -1,8 +1,7 @@
-"""Moonshine hears a whole sound at a time, so it is asked again and again, and at once when a silence begins.
+"""Moonshine hears a whole sound at a time, so it is asked again and again, and at once when a voice falls.
 
-One thread decodes for every utterance of the process. Work for partials gives way: as soon as any
-utterance pauses, partials under way or waiting are abandoned, so that a final text waits for nothing but
-other final texts.
+One thread decodes for every utterance of the process, what is most urgent first (:mod:`voice.asr.decodes`).
+What a decode found is the draft of the next (:mod:`voice.asr.moonshine_model`), so asking often is cheap.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy as np
 from voice import audio, cache, clock
 from voice.asr import moonshine_convert
 from voice.asr.agreement import Agreement
-from voice.asr.moonshine_model import Abandoned, Leave, MoonshineModel
+from voice.asr.decodes import Decode, Decodes, Known, Urgency
+from voice.asr.moonshine_model import Abandoned, MoonshineModel
 from voice.asr.quiet import cuts
 from voice.asr.text import is_words
 from voice.asr.transcriber import Transcript, Work
@@ -26,6 +26,7 @@ from voice.errors import AsrError, ComponentError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from voice.asr.moonshine_model import Leave
     from voice.audio import Int16
 
 FOLDER: Final = "moonshine-base-en-int8-v1"
@@ -51,7 +52,8 @@ class Moonshine:
         self._progress = progress
         self._worker = self._new_worker()
         self._model: MoonshineModel | None = None
-        self._giving_way: set[Leave] = set()
+        self.decodes = Decodes(self.start)
+        """The decodes of all utterances, in their order."""
 
     async def warm(self) -> None:
         """Convert the model if the cache lacks it (progress is told from a thread), load it, run it once.
@@ -59,7 +61,9 @@ class Moonshine:
         Raises :class:`~voice.errors.MissingEngine`, :class:`~voice.errors.ComponentError`.
         """
         hiss = np.random.default_rng(0).integers(-300, 300, audio.RATE, np.int16)
-        await self.decode(hiss, Leave(), {})
+        decode = Decode(hiss, Known(), Urgency.FINAL)
+        self.decodes.add(decode)
+        await decode.text
 
     def begin(self, at: int, changed: Callable[[], None]) -> MoonshineDictation:  # noqa: ARG002 - it knows no word times to shift
         """Begin an utterance."""
@@ -67,34 +71,20 @@ class Moonshine:
 
     async def aclose(self) -> None:
         """Free the thread and the model."""
-        self.make_way()
+        self.decodes.give_up_all()
         worker, self._worker = self._worker, self._new_worker()
         # The queue drains first, so that joining the idle thread does not hold the loop.
         await asyncio.get_running_loop().run_in_executor(worker, self._unload)
         worker.shutdown()
 
-    def decode(self, sound: Int16, leave: Leave, settled: dict[int, str]) -> asyncio.Future[str | None]:
-        """Decode *sound* in the worker: its text, or ``None`` if the leave was taken back."""
+    def start(self, decode: Decode) -> asyncio.Future[str | None]:
+        """Begin *decode* in the worker: its text, or ``None`` if the leave was taken back."""
         loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._worker, self._read, sound, leave, settled)
+        return loop.run_in_executor(self._worker, self._read, decode.sound, decode.known, decode.leave)
 
-    def may_give_way(self, leave: Leave) -> None:
-        """Let the decode with this *leave* be abandoned for a final text."""
-        self._giving_way.add(leave)
-
-    def must_not_give_way(self, leave: Leave) -> None:
-        """Take the decode with this *leave* for the final text, or as done."""
-        self._giving_way.discard(leave)
-
-    def make_way(self) -> None:
-        """Abandon every decode that may give way, whoever's it is."""
-        for leave in self._giving_way:
-            leave.take_back()
-        self._giving_way.clear()
-
-    def _read(self, sound: Int16, leave: Leave, settled: dict[int, str]) -> str | None:
+    def _read(self, sound: Int16, known: Known, leave: Leave) -> str | None:
         try:
-            return read_in_pieces(sound, settled, lambda piece: self._loaded().read(piece, leave))
+            return read_in_pieces(sound, known, lambda piece: self._loaded().read(piece, leave, known.draft))
         except Abandoned:
             return None
 
@@ -120,35 +110,21 @@ class Moonshine:
         return ThreadPoolExecutor(1, thread_name_prefix="moonshine")
 
 
-def read_in_pieces(sound: Int16, settled: dict[int, str], read: Callable[[Int16], str]) -> str:
+def read_in_pieces(sound: Int16, known: Known, read: Callable[[Int16], str]) -> str:
     """Return the text of *sound* of any length, read in pieces of at most 12 s.
 
     The model was made for short sound, and its cost grows faster than the sound. Pieces before the last
-    cut are read once and kept in *settled* (by where they end).
+    cut are read once, and then *known*.
     """
     began, texts = 0, []
     for ended in cuts(sound):
-        if ended not in settled:
-            settled[ended] = read(sound[began:ended])
-        texts.append(settled[ended])
+        if ended not in known.settled:
+            known.settled[ended] = read(sound[began:ended])
+            known.draft.clear()
+        texts.append(known.settled[ended])
         began = ended
     texts.append(read(sound[began:]))
     return " ".join(text for text in texts if is_words(text))
-
-
-class _Decode:
-    """One decode: the samples it covers, when it was asked for and when it was done."""
-
-    def __init__(self, covers: int, began_us: int, future: asyncio.Future[str | None], leave: Leave) -> None:
-        self.covers = covers
-        self.began_us = began_us
-        self.ended_us: int | None = None
-        self.future = future
-        self.leave = leave
-
-    def failure(self) -> BaseException | None:
-        """Return what went wrong in a decode that is done."""
-        return asyncio.CancelledError() if self.future.cancelled() else self.future.exception()
 
 
 class MoonshineDictation:
@@ -164,8 +140,8 @@ class MoonshineDictation:
         self._buffer = np.empty(4 * audio.RATE, np.int16)
         self._size = 0
         self._paused_at: int | None = None
-        self._decodes: list[_Decode] = []
-        self._settled: dict[int, str] = {}
+        self._decodes: list[Decode] = []
+        self._known = Known()
         self._agreement = Agreement()
         self._whole = False
         self._dropped = False
@@ -189,30 +165,29 @@ class MoonshineDictation:
         self._buffer[self._size : size] = samples
         self._size = size
         if self._paused_at is None and not self._dropped and self._partial_is_due():
-            self._engine.may_give_way(self._decode().leave)
+            self._decode(self._size, Urgency.PARTIAL)
 
     def pause(self) -> None:
         """Decode all there is, at once."""
         if self._paused_at is None and not self._dropped:
             self._paused_at = self._size
-            decode = self._decode_now()
+            decode = self._decode_now(Urgency.PAUSE)
             if decode.ended_us is not None and decode.failure() is None:
                 self._believe(decode)
 
     def resume(self) -> None:
         """Go on; a decode for the pause becomes a partial like others."""
         self._paused_at, self._whole = None, False
-        latest = self._decodes[-1] if self._decodes else None
-        if latest is not None and latest.ended_us is None:
-            self._engine.may_give_way(latest.leave)
+        if self._decodes:
+            self._engine.decodes.change(self._decodes[-1], Urgency.PARTIAL)
 
     async def final(self) -> Transcript:
         """Return the text of all up to the pause (what was fed after it is silence), or of all there is."""
         if self._dropped:
             raise AsrError("the utterance was dropped", where=self._engine.name)
-        decode = self._decode_now()
+        decode = self._decode_now(Urgency.FINAL)
         try:
-            text = await asyncio.shield(decode.future)
+            text = await asyncio.shield(decode.text)
         except ComponentError:
             raise
         except Exception as error:
@@ -225,8 +200,7 @@ class MoonshineDictation:
         """Forget the utterance; its decodes end at their next operator."""
         self._dropped = True
         for decode in self._decodes:
-            self._engine.must_not_give_way(decode.leave)
-            decode.leave.take_back()
+            self._engine.decodes.give_up(decode)
 
     def _partial_is_due(self) -> bool:
         latest = self._decodes[-1] if self._decodes else None
@@ -235,39 +209,37 @@ class MoonshineDictation:
         if latest.ended_us is None:
             return False
         rest = SHARE * audio.samples(latest.ended_us - latest.began_us)
-        return self._size - latest.covers >= max(PARTIAL, rest)
+        return self._size - latest.sound.size >= max(PARTIAL, rest)
 
-    def _decode_now(self) -> _Decode:
-        """Return the decode of all there is up to the pause; begin it, before all partials, if need be."""
-        covers = self._size if self._paused_at is None else self._paused_at
+    def _decode_now(self, urgency: Urgency) -> Decode:
+        """Return the decode of all there is up to the pause, and have it done with *urgency*."""
+        size = self._size if self._paused_at is None else self._paused_at
         latest = self._decodes[-1] if self._decodes else None
-        if latest is not None and latest.covers == covers and not latest.leave.taken_back:
-            self._engine.must_not_give_way(latest.leave)
+        if latest is None or latest.is_lost():
+            return self._decode(size, urgency)
+        if latest.sound.size == size:
+            self._engine.decodes.change(latest, urgency)
             return latest
-        self._engine.make_way()
-        return self._decode()
+        self._engine.decodes.give_up(latest)
+        return self._decode(size, urgency)
 
-    def _decode(self) -> _Decode:
-        leave = Leave()
-        sound = self._buffer[: self._size if self._paused_at is None else self._paused_at]
-        future = self._engine.decode(sound, leave, self._settled)
-        decode = _Decode(sound.size, clock.now(), future, leave)
+    def _decode(self, size: int, urgency: Urgency) -> Decode:
+        decode = Decode(self._buffer[:size], self._known, urgency)
         self._decodes.append(decode)
-        future.add_done_callback(lambda _: self._done(decode))
+        decode.text.add_done_callback(lambda _: self._done(decode))
+        self._engine.decodes.add(decode)
         return decode
 
-    def _done(self, decode: _Decode) -> None:
-        decode.ended_us = clock.now()
-        self._engine.must_not_give_way(decode.leave)
+    def _done(self, decode: Decode) -> None:
         if decode.failure() is None and not self._dropped:
             self._believe(decode)
             self._changed()
 
-    def _believe(self, decode: _Decode) -> None:
-        text = decode.future.result()
+    def _believe(self, decode: Decode) -> None:
+        text = decode.text.result()
         if text is None:
             return
-        if decode.covers == self._paused_at:
+        if decode.sound.size == self._paused_at:
             self._settle(text)
         else:
             self._agreement.hear(text)
@@ -278,7 +250,7 @@ class MoonshineDictation:
         if self._whole:
             self._agreement.settle(text)
 
-    def _work(self, final: _Decode) -> tuple[Work, ...]:
+    def _work(self, final: Decode) -> tuple[Work, ...]:
         now = clock.now()
         return tuple(
             Work(decode.began_us, now if decode.ended_us is None else decode.ended_us, used=decode is final)

@@ -1,4 +1,4 @@
-"""A stream's chunks in their order: what came too early waits for what is missing, as long as that may still come.
+"""A stream's chunks in their order: what came too early waits for what is missing, while that may still come.
 
 Order and place are the far side's word, never arrival. What is missing for 100 ms of newer media is given up:
 the gap stays a gap, and what turns up behind it is dropped. Nothing is ever given out twice.
@@ -20,7 +20,7 @@ MOST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of media as it came: its bytes, the far side's stamp in ms, and its count; ``None`` if not said."""
+    """A piece of media as it came: its bytes, and the stamp in ms and the count that the far side gave it."""
 
     payload: bytes
     stamp: int | None = None
@@ -52,10 +52,10 @@ class _Held:
 class Reorder:
     """One stream's chunks, by the places the far side gives them."""
 
-    def __init__(self, bytes_a_ms: float) -> None:
+    def __init__(self, bytes_a_ms: int) -> None:
         self._scale = bytes_a_ms
-        self._wait = round(WAIT_MS * bytes_a_ms)
-        self._back = round(BACK_MS * bytes_a_ms)
+        self._wait = WAIT_MS * bytes_a_ms
+        self._back = BACK_MS * bytes_a_ms
         self._next = 0
         """The place after all that was given out, in bytes."""
         self._origin: tuple[int, int] | None = None
@@ -68,7 +68,7 @@ class Reorder:
         self._held: list[_Held] = []
 
     def feed(self, chunk: Chunk) -> list[Placed] | None:
-        """Take the next chunk as it came; return what can be given out, ``None`` if it is late or came twice."""
+        """Take the next chunk as it came; return what can be given out, ``None`` if it is late or twice."""
         stamp = -1 if chunk.stamp is None else chunk.stamp
         number = -1 if chunk.number is None else chunk.number
         place = self._place(chunk, stamp, number)
@@ -107,7 +107,7 @@ class Reorder:
         """Return the place that the far side names, by its stamp or else by its count."""
         first_stamp, first_number = self._origin or (stamp, number)
         if stamp >= 0 and first_stamp >= 0:
-            return round((stamp - first_stamp) * self._scale)
+            return (stamp - first_stamp) * self._scale
         if number >= 0 and first_number >= 0:
             return (number - first_number) * size
         return self._next - self._shift
@@ -131,8 +131,8 @@ class Reorder:
         return self._held[-1].end - self._next > self._wait or len(self._held) > MOST
 
     def _give(self, held: _Held) -> Placed:
-        joined = abs(held.at - self._next) < min(len(held.payload), self._wait)
-        at = self._next if joined else max(held.at, self._next)
+        joined = held.at - self._next < min(len(held.payload), self._wait)
+        at = self._next if joined else held.at
         self._next = at + len(held.payload)
         self._last = (held.stamp, held.number)
-        return Placed(held.payload, at if self._told else None, at == self._next - len(held.payload) and joined)
+        return Placed(held.payload, at if self._told else None, joined)

@@ -1,7 +1,7 @@
 """What the carriers that speak like Twilio call things: one engine, one table a vendor.
 
-Nothing here was tried on a carrier's own network. Each table says in ``facts`` what its documents say, what was
-read in other people's code, and what is from memory and has to be checked first.
+Nothing here was tried on a carrier's own network. Each table says in ``facts`` what its documents say, what
+was read in other people's code, and what is from memory and has to be checked first.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ class Vendor:
     rate_field: str = "sampleRate"
     parameters: str = "customParameters"
     """The field of what we gave along, in ``start`` or beside it."""
+    numbers_beside: bool = False
+    """``start`` says who called whom; otherwise only what we gave along can."""
+    media_us: int = 20_000
+    """How much of the caller's audio one message carries, in µs."""
     numbers_as_text: bool = True
     """Its numbers are JSON strings; both are read, this is how it writes."""
     names_stream: bool = True
@@ -86,8 +90,8 @@ TWILIO: Final = Vendor(
 )
 SIGNALWIRE: Final = Vendor(
     "signalwire",
-    "Documented: a <Stream> compatible with Twilio's. From memory: that marks, clear and the field names are the"
-    " same, and that its L16 is little-endian.",
+    "Documented: a <Stream> compatible with Twilio's. From memory: that marks, clear and the field names are"
+    " the same, and that its L16 is little-endian.",
 )
 TELNYX: Final = Vendor(
     "telnyx",
@@ -100,14 +104,15 @@ TELNYX: Final = Vendor(
     format="media_format",
     rate_field="sample_rate",
     parameters="custom_parameters",
+    numbers_beside=True,
     names_stream=False,
     linear="pcm16be",
     stream_attributes=MappingProxyType({"bidirectionalMode": "rtp", "bidirectionalCodec": "PCMU"}),
 )
 PLIVO: Final = Vendor(
     "plivo",
-    "Documented: every message, that a checkpoint is acknowledged only if it was played. Not documented: a stop"
-    " on the socket, which is read if it comes. From memory: L16 is little-endian.",
+    "Documented: every message, that a checkpoint is acknowledged only if it was played. Not documented: a"
+    " stop on the socket, which is read if it comes. From memory: L16 is little-endian.",
     connects=False,
     stops=False,
     stream="streamId",
@@ -127,8 +132,8 @@ PLIVO: Final = Vendor(
 )
 VOBIZ: Final = Vendor(
     "vobiz",
-    "Documented: every message, that the socket closes without a stop, that a checkpoint is acknowledged only if"
-    " it was played and without a stream id. From memory: L16 is little-endian.",
+    "Documented: every message, that the socket closes without a stop, that a checkpoint is acknowledged only"
+    " if it was played and without a stream id. From memory: L16 is little-endian.",
     connects=False,
     stops=False,
     stream="streamId",
@@ -148,15 +153,17 @@ VOBIZ: Final = Vendor(
 )
 EXOTEL: Final = Vendor(
     "exotel",
-    "Documented: every message, little-endian linear audio at 8, 16 or 24 kHz, pieces of at least 3,200 bytes and a"
-    " multiple of 320, a mark when audio has been played. Not documented: marks on clear, which are taken for"
-    " no proof of playback either way.",
+    "Documented: every message, little-endian linear audio at 8, 16 or 24 kHz, pieces of at least 3,200 bytes"
+    " and a multiple of 320, a mark when audio has been played. Not documented: marks on clear; one that"
+    " comes is taken for no proof of playback.",
     stream="stream_sid",
     call="call_sid",
     sequence="sequence_number",
     format="media_format",
     rate_field="sample_rate",
     parameters="custom_parameters",
+    numbers_beside=True,
+    media_us=100_000,
     piece=3_200,
     transfers=False,
     encoding="audio/x-raw",
@@ -169,17 +176,14 @@ FONOSTER: Final = Vendor(
 )
 PIVOT: Final = Vendor(
     "2600hz",
-    "Documented: Twilio's messages, L16 unless asked otherwise, the call ends with the stream. From memory: marks"
-    " on clear, and that L16 is little-endian.",
+    "Documented: Twilio's messages, L16 unless asked otherwise, the call ends with the stream. From memory:"
+    " marks on clear, and that L16 is little-endian.",
     transfers=False,
     encoding="audio/l16",
 )
 
 VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
-    {
-        vendor.name: vendor
-        for vendor in (TWILIO, SIGNALWIRE, TELNYX, PLIVO, VOBIZ, EXOTEL, FONOSTER, PIVOT)
-    }
+    {vendor.name: vendor for vendor in (TWILIO, SIGNALWIRE, TELNYX, PLIVO, VOBIZ, EXOTEL, FONOSTER, PIVOT)}
 )
 
 

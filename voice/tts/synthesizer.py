@@ -38,7 +38,7 @@ class Synthesizer(Protocol):
     name: str
     """The engine, as the ledger names it."""
     voice: str
-    """Whatever can be heard of it: voice, rate, versions. Two that sound otherwise differ in it or in name."""
+    """What can be heard of it: voice, rate, versions. Two that sound otherwise differ in it or in name."""
 
     async def warm(self) -> None:
         """Load the voice and render once, so that the first turn costs what the second does."""

@@ -16,6 +16,7 @@ from listeners import ignore
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
+from voice.asr.decodes import Known
 from voice.asr.moonshine import Moonshine, read_in_pieces
 from voice.asr.text import is_words
 from voice.asr.wer import WordErrors, word_errors
@@ -30,9 +31,9 @@ class Timed(Moonshine):
         self.free_at = 0
         self.asked = []
 
-    def decode(self, sound, leave, settled):  # noqa: ARG002 - the engine's signature
-        self.asked.append(leave)
-        return asyncio.ensure_future(self._decode(sound, leave))
+    def start(self, decode):
+        self.asked.append(decode.leave)
+        return asyncio.ensure_future(self._decode(decode.sound, decode.leave))
 
     async def _decode(self, sound, leave):
         self.free_at = max(self.free_at, clock.now())
@@ -163,17 +164,17 @@ async def test_a_decode_that_fails_is_the_component_s_fault():
 
 
 def test_long_sound_is_read_in_pieces_and_each_piece_once():
-    lengths, settled = [], {}
+    lengths, known = [], Known()
 
     def read(piece):
         lengths.append(piece.size / audio.RATE)
         return "word"
 
     sound = np.zeros(30 * audio.RATE, np.int16)
-    assert read_in_pieces(sound, settled, read) == "word word word word"
+    assert read_in_pieces(sound, known, read) == "word word word word"
     assert max(lengths) <= 12
     first = len(lengths)
-    read_in_pieces(np.zeros(30 * audio.RATE + 1_600, np.int16), settled, read)
+    read_in_pieces(np.zeros(30 * audio.RATE + 1_600, np.int16), known, read)
     assert len(lengths) == first + 1
 
 

@@ -1,0 +1,92 @@
+"""Odds that mean what they say: of the guesses with odds of 0.9, nine in ten fit.
+
+Platt's method on guesses about dialogues that were not learned from, with a prior that keeps the raw odds
+where there were few.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from speculative.bank import Calibration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+STEPS: Final = 200
+PRIOR: Final = 1.0
+"""So strongly slope and offset are held at 1 and 0."""
+EDGE: Final = 1e-3
+"""Odds are kept so far from 0 and 1."""
+BINS: Final = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A guess about what was not learned from: its odds, and whether it fitted."""
+
+    odds: float
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Guesses with odds from *low* to *high*: how many, their mean odds, and the share that fitted."""
+
+    low: float
+    high: float
+    n: int
+    odds: float
+    fits: float
+
+
+def honest(raw: float, calibration: Calibration) -> float:
+    """Return calibrated odds for *raw* ones."""
+    return _sigmoid(calibration.slope * _logit(raw) + calibration.offset)
+
+
+def calibrated(trials: Sequence[Trial]) -> Calibration:
+    """Return the calibration that the *trials* ask for; none without any."""
+    slope, offset = 1.0, 0.0
+    points = [(_logit(trial.odds), trial.fits) for trial in trials]
+    for _ in range(STEPS if points else 0):
+        a = b = 0.0
+        aa, ab, bb = PRIOR, 0.0, PRIOR
+        a, b = PRIOR * (slope - 1), PRIOR * offset
+        for x, fits in points:
+            p = _sigmoid(slope * x + offset)
+            wrong, weight = p - fits, p * (1 - p)
+            a, b = a + wrong * x, b + wrong
+            aa, ab, bb = aa + weight * x * x, ab + weight * x, bb + weight
+        determinant = aa * bb - ab * ab
+        step = ((bb * a - ab * b) / determinant, (aa * b - ab * a) / determinant)
+        slope, offset = slope - step[0], offset - step[1]
+        if max(map(abs, step)) < EDGE**2:
+            break
+    # A slope that is not positive would turn the order of guesses about.
+    return Calibration(slope=round(max(slope, 0.1), 4), offset=round(offset, 4))
+
+
+def reliability(trials: Iterable[Trial]) -> tuple[Bin, ...]:
+    """Return the trials by odds: what was promised beside what came true."""
+    trials = tuple(trials)
+    bins = []
+    for low, high in zip(BINS, BINS[1:], strict=False):
+        inside = [trial for trial in trials if low <= trial.odds < high]
+        if inside:
+            n = len(inside)
+            bins.append(
+                Bin(low, min(high, 1.0), n, sum(t.odds for t in inside) / n, sum(t.fits for t in inside) / n)
+            )
+    return tuple(bins)
+
+
+def _logit(odds: float) -> float:
+    inside = min(max(odds, EDGE), 1 - EDGE)
+    return math.log(inside / (1 - inside))
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))

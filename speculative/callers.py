@@ -1,0 +1,104 @@
+"""What callers mean in one state, learned from what was replied to them.
+
+Sentences with one reply are one act; two acts in much the same words are one, and its replies share the odds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from speculative.words import content
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ONE: Final = 0.7
+"""Cosine from which two groups of sentences are one."""
+NEAR: Final = 0.5
+"""Cosine from which a sentence that stands alone joins a group."""
+LEAST: Final = 2
+"""A group has so many sentences."""
+LONGEST_NAME: Final = 3
+
+
+@dataclass(slots=True)
+class Group:
+    """Sentences, with what was replied to them."""
+
+    sentences: Counter[str] = field(default_factory=Counter)
+    replies: Counter[str] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Group) -> None:
+        """Take in all of *other*."""
+        self.sentences += other.sentences
+        self.replies += other.replies
+        self.words += other.words
+
+    def name(self, weights: Mapping[str, float]) -> str:
+        """Return the words that tell it from the other groups of its state."""
+        best = sorted(self.words, key=lambda word: (-self.words[word] * weights[word], word))
+        return " ".join(best[:LONGEST_NAME]) or "…"
+
+
+def groups(seen: Iterable[tuple[str, str]]) -> dict[str, Group]:
+    """Return the groups of the sentences *seen*, pairs of a sentence and its reply ('' if it had none)."""
+    singles, by_reply = _begin(seen)
+    weights = _weights([*singles, *by_reply])
+    merged = _merged(by_reply, weights)
+    for single in singles:
+        nearest = max(merged, key=lambda group: _cosine(group.words, single.words, weights), default=None)
+        if nearest and _cosine(nearest.words, single.words, weights) >= NEAR:
+            nearest.add(single)
+    found: dict[str, Group] = {}
+    for group in merged:
+        name, number = group.name(weights), 2
+        unique = name
+        while unique in found:
+            unique, number = f"{name} ({number})", number + 1
+        found[unique] = group
+    return found
+
+
+def _begin(seen: Iterable[tuple[str, str]]) -> tuple[list[Group], list[Group]]:
+    """Return what stands alone, and the groups by reply."""
+    alone: list[Group] = []
+    together: dict[str, Group] = defaultdict(Group)
+    for sentence, reply in seen:
+        one = Group(Counter([sentence]), Counter([reply]), Counter(set(content(sentence))))
+        if reply:
+            together[reply].add(one)
+        else:
+            alone.append(one)
+    large = [group for group in together.values() if group.replies.total() >= LEAST]
+    alone += [group for group in together.values() if group.replies.total() < LEAST]
+    return alone, sorted(large, key=lambda group: -group.replies.total())
+
+
+def _merged(found: list[Group], weights: Mapping[str, float]) -> list[Group]:
+    while True:
+        pairs = (
+            (_cosine(one.words, other.words, weights), -first, -second)
+            for (first, one), (second, other) in combinations(enumerate(found), 2)
+        )
+        likeness, first, second = max(pairs, default=(0.0, 0, 0))
+        if likeness < ONE:
+            return found
+        found[-first].add(found.pop(-second))
+
+
+def _weights(found: list[Group]) -> dict[str, float]:
+    """Return how much each word tells: a word of every sentence little, a rare one much."""
+    total = sum(group.replies.total() for group in found)
+    counts = sum((group.words for group in found), Counter[str]())
+    return {word: math.log(1 + total / count) for word, count in counts.items()}
+
+
+def _cosine(one: Mapping[str, int], other: Mapping[str, int], weights: Mapping[str, float]) -> float:
+    dot = sum(count * other.get(word, 0) * weights[word] ** 2 for word, count in one.items())
+    lengths = [math.sqrt(sum((n * weights[word]) ** 2 for word, n in side.items())) for side in (one, other)]
+    return dot / (lengths[0] * lengths[1]) if all(lengths) else 0.0

@@ -1,0 +1,103 @@
+"""A head start: at a pause the responder is asked about the words so far, and its reply is made ready.
+
+If the pause turns out to be the end, and the final text says the same, the work is kept; else it is dropped
+unheard, and what it cost is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from speculative.spend import Words, silence
+from voice import clock
+from voice.errors import ComponentError
+from voice.sentences import split
+from voice.text import speakable
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from speculative.call_shelf import CallShelf
+    from voice.endpoint import Endpointing
+    from voice.ledger import Ledger
+    from voice.responder import Question, Reply, Responder
+
+HELD: Final = "head start"
+"""The name of its lane."""
+
+
+@dataclass(slots=True)
+class HeadStart:
+    """One pause's work: what was asked, what came of it, and what it cost."""
+
+    question: Question
+    draft: Ledger
+    wait: Callable[[int, str], None]
+    ended: float | None
+    """How many of those who said this had ended, by the reply bank."""
+    began_us: int
+    task: asyncio.Task[None] | None = None
+    reply: Reply | None = None
+    ready_us: int | None = None
+    """When the reply's opening could sound."""
+    done_us: int | None = None
+    because: str = ""
+    """Why the silence was chosen."""
+
+    @property
+    def said(self) -> str:
+        """The words it was asked about."""
+        return self.question.said
+
+    def drop(self) -> None:
+        """End it: nobody will hear of it."""
+        if self.task and not self.task.done():
+            self.task.cancel()
+
+    def cost_us(self) -> int:
+        """Return how long it has worked."""
+        return (clock.now() if self.done_us is None else self.done_us) - self.began_us
+
+    async def run(
+        self, responder: Responder, shelf: CallShelf, pauses_us: Sequence[int], bounds: Endpointing
+    ) -> None:
+        """Ask, make ready, and say how long this silence is worth waiting for, each time more is known."""
+
+        def choose() -> None:
+            reply = self.reply
+            known = Words(
+                self.said,
+                settled=bool(reply and reply.settled),
+                acts=bool(reply and reply.acts),
+                ready=self.ready_us is not None,
+                ended=self.ended,
+            )
+            chosen = silence(known, pauses_us, bounds)
+            self.because = f"{chosen.us // clock.MS} ms: {chosen.because}"
+            self.wait(chosen.us, chosen.rule)
+
+        choose()
+        try:
+            self.reply = await responder.answer(self.question)
+            if self.reply:
+                choose()
+                await self._make_ready(self.reply, shelf)
+        except ComponentError as error:
+            self.draft.decide("no head start", str(error))
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything; it costs the head start only
+            self.draft.decide("no head start", f"{type(error).__name__}: {error}")
+        finally:
+            self.done_us = clock.now()
+        if self.ready_us is not None:
+            choose()
+
+    async def _make_ready(self, reply: Reply, shelf: CallShelf) -> None:
+        """Render the reply's opening, if the shelf does not have it."""
+        pieces = split(speakable(reply.text))
+        if not pieces:
+            return
+        if not shelf.opening(pieces[0]):
+            await shelf.keep(pieces[0], self.question.budget)
+        self.ready_us = clock.now()

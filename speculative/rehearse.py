@@ -1,0 +1,108 @@
+"""Held-back dialogues rehearsed with a bank: where it would have spoken, and whether that fits.
+
+A turn is one of the caller's that an agent answered. It is a hit if the bank's reply passes threshold and guard;
+hits and wrong hits are both shares of all turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from speculative.calibration import Trial
+from speculative.exchange import Exchange, Turns, exchanges
+from speculative.judge import Verdict, judge
+from speculative.match import Match, Miss, match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from speculative.guess import Guesser
+
+THRESHOLDS: Final = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """One caller's turn, what the bank would have said, and the verdict on it; '' for a miss."""
+
+    call: str
+    exchange: Exchange
+    found: Match | Miss
+    verdict: Verdict | None
+    trial: Trial | None
+    """The likeliest guess, whether or not it may be spoken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Hits and wrong hits at one threshold, of so many turns."""
+
+    threshold: float
+    turns: int
+    hits: int
+    same: int
+    wrong: int
+    """Misfits, before a person has judged them."""
+    announcing: int
+    """Hits that announce what somebody has to do first."""
+
+
+def rehearse(guesser: Guesser, dialogues: Iterable[tuple[str, Turns]]) -> tuple[Rehearsed, ...]:
+    """Return every answered turn of *dialogues*, pairs of a name and turns, at threshold 0."""
+    return tuple(each for name, turns in dialogues for each in _call(guesser, name, turns))
+
+
+def _call(guesser: Guesser, name: str, turns: Turns) -> Iterator[Rehearsed]:
+    known: Mapping[str, str] = {}
+    for exchange in exchanges(turns):
+        before = known
+        trial, known = _trial(guesser, exchange, known)
+        if not exchange.replied:
+            continue
+        found = match(guesser, exchange.asked, exchange.said, 0.0, known=before)
+        verdict = None
+        if isinstance(found, Match):
+            verdict = judge(found.reply, exchange.replied, known, guesser.bank.classes)
+        yield Rehearsed(name, exchange, found, verdict, trial)
+
+
+def _trial(
+    guesser: Guesser, exchange: Exchange, known: Mapping[str, str]
+) -> tuple[Trial | None, Mapping[str, str]]:
+    """Return how the likeliest guess does, and what is known after the caller's turn."""
+    state = guesser.state(exchange.asked)
+    if state is None:
+        return None, known
+    known = guesser.known(state, exchange.said, known)
+    candidates = guesser.candidates(state, exchange.said, known)
+    if not candidates or not exchange.replied:
+        return None, known
+    verdict = judge(candidates[0].reply, exchange.replied, known, guesser.bank.classes)
+    return Trial(candidates[0].odds, verdict != "misfit"), known
+
+
+def trials(guesser: Guesser, turns: Turns) -> tuple[Trial, ...]:
+    """Return how the likeliest guess did at each turn of one dialogue."""
+    return tuple(each.trial for each in _call(guesser, "", turns) if each.trial)
+
+
+def curve(rehearsed: Sequence[Rehearsed], thresholds: Iterable[float] = THRESHOLDS) -> tuple[Point, ...]:
+    """Return hits and wrong hits by threshold."""
+    return tuple(_point(rehearsed, threshold) for threshold in thresholds)
+
+
+def _point(rehearsed: Sequence[Rehearsed], threshold: float) -> Point:
+    hits = [
+        (each.found, each.verdict)
+        for each in rehearsed
+        if isinstance(each.found, Match) and each.found.odds >= threshold
+    ]
+    return Point(
+        threshold,
+        len(rehearsed),
+        len(hits),
+        sum(verdict == "same" for _, verdict in hits),
+        sum(verdict == "misfit" for _, verdict in hits),
+        sum(found.reply.announces for found, _ in hits),
+    )

@@ -1,0 +1,291 @@
+"""Replies rendered to audio before they are asked for, by what can be heard of them and by nothing else.
+
+The shelf is asked with the words of a *reply*, never with the caller's: what to say is decided before, with
+the dialogue known, and the shelf only knows how it sounds. It keeps what it is told to keep, and never what
+passes by. What holds a caller's data is kept in that call's own :class:`~speculative.call_shelf.CallShelf`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from speculative.call_shelf import CallShelf
+from speculative.held import Held, Kept, Key, checked
+from speculative.listing import Entry, listing
+from speculative.pieces import beginnings, pieces, plain
+from speculative.renders import Renders
+from speculative.warming import WarmUp
+from speculative.whole import every_piece, whole
+from voice import clock
+from voice.crew import Crew
+from voice.errors import TtsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from speculative.store import Store, Stored
+    from voice.budget import Budget
+    from voice.tts.synthesizer import Speech, Synthesizer
+
+WRITES: Final = 64
+"""So many entries may be on their way to the disk; a disk that is slower gets no more."""
+PATIENCE_US: Final = 2 * clock.SECOND
+"""So long the end waits for what is on its way to the disk."""
+FAILURES: Final = 3
+"""So many texts in a row that cannot be rendered end a warm-up: it is the voice, not the text."""
+
+_log = logging.getLogger(__name__)
+
+
+def nobody(done: int, total: int, text: str) -> None:
+    """Tell nobody how far a warm-up has come."""
+
+
+class Shelf:
+    """The replies of one process, for everybody: in memory up to *most_bytes*, and in *store* if any.
+
+    Of a voice that changes (another rate, another model), nothing rendered before is found until it changes
+    back.
+    """
+
+    def __init__(self, voice: Synthesizer, *, most_bytes: int = 64 << 20, store: Store | None = None) -> None:
+        self._voice = voice
+        self._store = store
+        self._most_bytes = most_bytes
+        self._crew = Crew()
+        self._memory: Held[Key] = Held(most_bytes)
+        self._renders: Renders[Key] = Renders(self._crew, self._keep, lasting=True)
+        self._stored: dict[Key, Stored] = {}
+        self._saving: dict[Key, asyncio.Task[None]] = {}
+        self._warming = WarmUp()
+        self._learning = False
+        self._faults: deque[str] = deque(maxlen=64)
+        self._closed = False
+
+    async def open(self) -> None:
+        """Read what the store holds for this voice: the list of all, the audio of what was used last."""
+        if self._store is None:
+            return
+        _, engine, voice = self.key("")
+        stored, audible = await clock.offload(_load, self._store, engine, voice, self._most_bytes)
+        self._stored = {each.key: each for each in stored}
+        for each, speech in reversed(audible):
+            self._memory.put(each.key, Kept(speech, "disk", each.made))
+
+    def key(self, text: str) -> Key:
+        """Return what the piece *text* is kept under, with the voice as it is now."""
+        return Key(plain(text), self._voice.name, self._voice.voice)
+
+    def find(self, text: str) -> Speech | None:
+        """Return the sound of the piece *text* if it is in memory: to the letter, but for white space."""
+        kept = self._memory.take(self.key(text))
+        return kept.speech if kept else None
+
+    def opening(self, text: str) -> tuple[Speech, str] | None:
+        """Return the longest beginning of *text* that is in memory, and the text still to be rendered.
+
+        It ends where a sentence or clause may; the rest is '' if all of *text* is there.
+        """
+        for beginning, rest in beginnings(plain(text)):
+            if (speech := self.find(beginning)) is not None:
+                return speech, rest
+        return None
+
+    def has(self, text: str) -> bool:
+        """Say whether every piece of *text* is in memory, without counting a hit."""
+        return every_piece(text, self.holds)
+
+    def holds(self, piece: str) -> bool:
+        """Say whether *piece* is in memory, without counting a hit."""
+        return self._memory.peek(self.key(piece)) is not None
+
+    async def fetch(self, text: str) -> Speech | None:
+        """Return the sound of the piece *text* from memory or, under a millisecond later, from the disk."""
+        await self.seek(self.key(text))
+        return self.find(text)
+
+    async def keep(self, text: str) -> Speech:
+        """Return *text* as sound, and keep each of its pieces for everybody; raises TtsError.
+
+        Only for texts that hold no caller's data: they go to the disk as well. However many ask for a piece
+        at once, it is rendered once, and nobody's cancellation takes it from the others.
+        """
+        return whole(text, [await self._piece(self.key(piece)) for piece in pieces(text)])
+
+    async def warm(self, texts: Iterable[str], progress: Callable[[int, int, str], None] = nobody) -> None:
+        """Keep *texts*, the likeliest first; *progress* hears how many are done, of how many, and the next.
+
+        What fits no longer in memory is kept on disk; with no room there either, or no store, it ends, for
+        more would only push out what is likelier. A text that cannot be rendered is told in
+        :meth:`faults`; three in a row raise TtsError.
+        """
+        wanted = list(texts)
+        failed = 0
+        self._warming = warming = WarmUp()
+        try:
+            for number, text in enumerate(wanted):
+                progress(number, len(wanted), text)
+                try:
+                    if not await self._warm(text, warming):
+                        self._tell(f"the shelf is full after {number} of {len(wanted)} texts")
+                        break
+                    failed = 0
+                except TtsError as error:
+                    failed += 1
+                    self._tell(f"{text[:60]!r} is not on the shelf: {error}")
+                    if failed == FAILURES:
+                        raise
+        finally:
+            self._warming = WarmUp()
+        progress(len(wanted), len(wanted), "warm")
+
+    def entries(self) -> list[Entry]:
+        """Return every entry of this voice, in memory or on disk, in the order of texts."""
+        return listing(self._memory, self._stored, self.key(""))
+
+    def remove(self, text: str) -> bool:
+        """Remove the entry *text*, or else the pieces of *text*, here and on disk; say whether any was there.
+
+        Other processes let go of it at their next call.
+        """
+        removed = [self._remove(self.key(text))]
+        if not removed[0]:
+            removed += [self._remove(self.key(piece)) for piece in pieces(text)]
+        return any(removed)
+
+    def for_call(self) -> CallShelf:
+        """Return a shelf for one call; meanwhile this one learns what other processes have removed."""
+        if self._store is not None and self._stored and not self._learning and not self._closed:
+            self._learning = True
+            self._crew.create_task(self._learn(self._store), name="shelf: what was removed")
+        return CallShelf(self, self._crew)
+
+    def faults(self) -> tuple[str, ...]:
+        """Return what went wrong on the disk or in a warm-up, a line each, the last of them."""
+        return (*(self._store.faults() if self._store else ()), *self._faults)
+
+    def statistics(self) -> tuple[int, int]:
+        """Return how many entries are in memory and how many bytes they take."""
+        return len(self._memory), self._memory.bytes
+
+    async def seek(self, key: Key) -> Speech | None:
+        """Return what *key* sounds like if it is known, from disk if need be, without counting a hit."""
+        kept = self._memory.freshen(key)
+        if kept is None and key in self._stored and (kept := await self._read(key)) is not None:
+            self._memory.put(key, kept, self._warming.keys)
+        return kept.speech if kept else None
+
+    async def render(self, key: Key, budget: Budget | None = None) -> Kept:
+        """Return *key* rendered, checked, and kept nowhere; raises TtsError."""
+        if self._closed:
+            raise TtsError("the shelf has been closed")
+        speech = checked(await self._voice.render(key.text, budget))
+        if self.key(key.text) != key:
+            raise TtsError("the voice has changed meanwhile", where=self._voice.name)
+        return Kept(speech, "rendered", clock.label() or "")
+
+    async def aclose(self) -> None:
+        """End the renders, wait for what is on its way to the disk, and note there what was used."""
+        if self._closed:
+            return
+        self._closed = True
+        self._renders.cancel()
+        await clock.wait_until(list(self._saving.values()), clock.now() + PATIENCE_US)
+        async with self._crew:
+            pass  # to leave the crew is to cancel and join its members
+        if self._store is not None:
+            used = [key for key, kept in self._memory.items() if kept.hits and key in self._stored]
+            await clock.offload(self._store.touch, used)
+
+    async def _piece(self, key: Key) -> Speech:
+        """Return the sound of one piece, from memory, disk or voice."""
+        if (kept := self._memory.freshen(key)) is None:
+            if self._closed:
+                raise TtsError("the shelf has been closed")
+            kept = await self._renders.once(key, partial(self._make, key))
+        return kept.speech
+
+    async def _make(self, key: Key) -> Kept:
+        """Return *key* from the disk, where another process may have put it meanwhile, or rendered."""
+        return await self._read(key) or await self.render(key)
+
+    def _keep(self, key: Key, kept: Kept) -> None:
+        """Hold *kept*, and have it written if it is new; what is being warmed up is not displaced."""
+        self._memory.put(key, kept, self._warming.keys)
+        if self._store is None or kept.origin == "disk" or self._closed:
+            return
+        if len(self._saving) >= WRITES:
+            self._tell(f"the disk is too slow: {key.text[:60]!r} is kept in memory only")
+            return
+        self._saving[key] = self._crew.create_task(self._save(self._store, key, kept), name="shelf: save")
+
+    async def _save(self, store: Store, key: Key, kept: Kept) -> None:
+        stored = await clock.offload(store.write, key, kept.speech, kept.made)
+        if self._saving.get(key) is not asyncio.current_task():  # it was removed meanwhile
+            await clock.offload(store.remove, key)
+            return
+        del self._saving[key]
+        if stored:
+            self._stored[key] = stored
+
+    async def _read(self, key: Key) -> Kept | None:
+        """Return *key* from the disk, and know that it is there."""
+        if self._store is None:
+            return None
+        found = await clock.offload(self._store.read, key)
+        if found is None:
+            self._stored.pop(key, None)
+            return None
+        speech, self._stored[key] = found
+        return Kept(speech, "disk", found[1].made)
+
+    async def _warm(self, text: str, done: WarmUp) -> bool:
+        """Keep one text of a warm-up; say whether there was room."""
+        fits = True
+        for piece in pieces(text):
+            key = self.key(piece)
+            if not self._memory.freshen(key) and not (done.overflowed and key in self._stored):
+                await self._piece(key)
+            if self._saving:
+                await asyncio.wait(self._saving.values())
+            held = self._memory.peek(key) is not None
+            fits = done.note(key, self._stored.get(key), self._store, held=held) and fits
+        await clock.sleep(0)
+        return fits
+
+    def _remove(self, key: Key) -> bool:
+        self._renders.forget(key)
+        self._saving.pop(key, None)
+        self._stored.pop(key, None)
+        held = self._memory.pop(key) is not None
+        # On the loop: it is asked for by a person, and to unlink a file takes microseconds.
+        return (self._store is not None and self._store.remove(key)) or held
+
+    async def _learn(self, store: Store) -> None:
+        """Let go of what another process has removed from the disk."""
+        for stored in await clock.offload(store.gone, tuple(self._stored.values())):
+            self._stored.pop(stored.key, None)
+            self._memory.pop(stored.key)
+        self._learning = False
+
+    def _tell(self, fault: str) -> None:
+        self._faults.append(fault)
+        _log.warning("%s", fault)
+
+
+def _load(
+    store: Store, engine: str, voice: str, most_bytes: int
+) -> tuple[list[Stored], list[tuple[Stored, Speech]]]:
+    """Return what *store* has of a voice, and the audio of what was used last, up to *most_bytes* of it."""
+    stored, audible, room = store.index(engine, voice), [], most_bytes
+    for each in stored:
+        room -= each.size
+        if room < 0:
+            break
+        if (found := store.read(each.key)) is not None:
+            audible.append((each, found[0]))
+    return stored, audible

@@ -1,0 +1,162 @@
+"""Speculation: one call's work ahead of the caller's last word. This file is the story of a guess.
+
+While the caller speaks, the likeliest replies are rendered. At a pause the responder gets a head start on the
+words so far, and the silence is chosen by what that brings. When the turn is final, what fits is taken up
+and the rest told as waste. Nothing here is said, done or counted by a guess alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+from speculative.headstart import HeadStart
+from speculative.prepare import Likely, Prepare
+from voice import clock
+from voice.ledger import Guess
+from voice.responder import Foresees
+from voice.same import same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from speculative.call_shelf import CallShelf
+    from speculative.ranks import Ranks
+    from voice.crew import Crew
+    from voice.endpoint import Endpointing
+    from voice.ledger import Ledger
+    from voice.responder import Question, Reply, Responder, Said
+    from voice.tts.synthesizer import Speech
+
+PAUSES: Final = 4
+"""Of this caller's pauses so many are remembered."""
+
+
+class Lore(Protocol):
+    """What recorded conversations teach: see :mod:`speculative.bank`."""
+
+    def likely(self, asked: str, said: str) -> Sequence[Likely]:
+        """Return the replies likely to come after what we *asked* and the caller has *said* so far."""
+        ...
+
+    def ended(self, asked: str, said: str) -> float | None:
+        """Return how many of those who *said* this when *asked* that had ended; ``None`` if unknown."""
+        ...
+
+    def reply(self, asked: str, said: str) -> Reply | None:
+        """Return the one reply that is sure enough to be said unasked, if the guard lets it pass."""
+        ...
+
+
+class Speculation:
+    """One call's work ahead; see :class:`~voice.ahead.Ahead`."""
+
+    def __init__(
+        self,
+        responder: Responder,
+        shelf: CallShelf,
+        bounds: Endpointing,
+        ranks: Ranks,
+        lore: Lore | None = None,
+    ) -> None:
+        self._responder = responder
+        self._shelf = shelf
+        self._bounds = bounds
+        self._ranks = ranks
+        self._lore = lore
+        self._asked = ""
+        self._foreseen: list[Likely] = []
+        self._starts: list[HeadStart] = []
+        self._pauses: deque[int] = deque(maxlen=PAUSES)
+        self._told: list[Guess] = []
+
+    def begin(self, crew: Crew) -> None:
+        """Begin the call."""
+        self._crew = crew
+        self._prepare = Prepare(self._shelf, crew)
+
+    def listening(self, history: tuple[Said, ...]) -> None:
+        """Foresee what may be said next, and begin to render it."""
+        self._asked = next((said.text for said in reversed(history) if said.who == "agent"), "")
+        foreseen = self._responder.foreseen() if isinstance(self._responder, Foresees) else ()
+        self._foreseen = [
+            Likely(text, self._ranks.odds(rank), f"foreseen, rank {rank + 1}")
+            for rank, text in enumerate(foreseen)
+        ]
+        self.heard("")
+
+    def heard(self, said: str) -> None:
+        """Bring the guesses up to date with what was *said* so far."""
+        mined = self._lore.likely(self._asked, said) if self._lore else ()
+        self._prepare.want((*self._foreseen, *mined))
+
+    def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
+        """Give the responder a head start."""
+        self._prepare.stop()
+        ended = self._lore.ended(self._asked, question.said) if self._lore else None
+        start = HeadStart(question, draft, wait, ended, clock.now())
+        self._starts.append(start)
+        start.task = self._crew.create_task(
+            start.run(self._responder, self._shelf, tuple(self._pauses), self._bounds), name="head start"
+        )
+
+    def went_on(self) -> None:
+        """Drop the head start: its words were not all."""
+        if self._starts:
+            start = self._starts[-1]
+            start.drop()
+            self._pauses.append(clock.now() - start.draft.zero_us)
+
+    def settle(self, said: str, ledger: Ledger) -> None:
+        """Take up the head start on what was *said*, and tell what every guess came to."""
+        for start in self._starts:
+            used = start is self._starts[-1] and same(start.said, said)
+            self._settle(start, ledger, used=used)
+        self._starts = []
+        spent, self._prepare.spent = self._prepare.spent, {}
+        odds = {likely.text: likely for likely in self._foreseen}
+        for text in dict.fromkeys((*odds, *spent)):
+            known = odds.get(text, Likely(text, 0.0, "by the reply bank"))
+            ready = self._shelf.has(text)
+            cost = spent.get(text, 0)
+            ledger.guesses.append(
+                Guess("", text, known.odds, ready=ready, because=known.because, wasted_us=cost)
+            )
+        self._told = ledger.guesses
+
+    def _settle(self, start: HeadStart, ledger: Ledger, *, used: bool) -> None:
+        cost = start.cost_us()
+        text = start.reply.text if start.reply else ""
+        guess = Guess(start.said, text, start.ended, ready=start.ready_us is not None, because=start.because)
+        lane = ledger.lane("head start", start.began_us)
+        if used:
+            ledger.adopt(start.draft)
+            ledger.decide("silence", start.because)
+            waited = max(0, clock.now() - max(start.began_us, ledger.zero_us))
+            lane.end("kept", start.done_us, saved_us=min(cost, waited))
+            guess.outcome, guess.saved_us = "kept", lane.saved_us
+        else:
+            start.drop()
+            lane.end("dropped", start.done_us, wasted_us=cost)
+            guess.outcome, guess.wasted_us = "dropped", cost
+        ledger.guesses.append(guess)
+
+    def match(self, question: Question) -> Reply | None:
+        """Return the lore's reply, if one is sure enough."""
+        return self._lore.reply(self._asked, question.said) if self._lore else None
+
+    def opening(self, piece: str) -> tuple[Speech, str] | None:
+        """Return what the shelf has of *piece*; the first piece of a reply tells which guess was right."""
+        self._ranks.count([likely.text for likely in self._foreseen], piece)
+        found = self._shelf.opening(piece)
+        for guess in self._told:
+            if found and not guess.said and guess.text == piece:
+                guess.outcome, guess.saved_us, guess.wasted_us = "said", found[0].cost_us, 0
+        return found
+
+    def hang_up(self) -> None:
+        """Forget the call, and every sound that holds its caller's data."""
+        for start in self._starts:
+            start.drop()
+        self._prepare.stop()
+        self._shelf.close()

@@ -1,0 +1,86 @@
+"""Endpointing is spend: how long a silence is worth waiting for, by what was said and what is ready. Pure.
+
+==========================================  =======  =====================================================
+the words so far                            silence  because
+==========================================  =======  =====================================================
+mostly went on from here, by the reply bank  most    others who said this had more to say
+settled, and the reply is ready              least   nothing more need come
+end openly (hesitation, digits, "my ...")    most    cutting in costs more than waiting
+mostly ended here, and the reply is ready    least   others who said this were done
+anything else                                usual   longer for a caller who pauses longer
+==========================================  =======  =====================================================
+
+A reply that rests on an effect which nobody has announced is never ready before the usual silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from voice.openend import open_end
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voice.endpoint import Endpointing
+
+GOES_ON: Final = 0.35
+"""Fewer of those who paused here had ended: wait."""
+ENDS: Final = 0.9
+"""So many of those who paused here had ended: do not."""
+LONGER: Final = (6, 5)
+"""A caller is given 6/5 of the longest pause they lately spoke on after..."""
+AT_MOST_US: Final = 650_000
+"""...up to this: a longer silence would break the promise to everybody who has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is known of the words before a pause."""
+
+    text: str
+    settled: bool = False
+    """Whoever would answer says that they are whole."""
+    acts: bool = False
+    """Its reply is only true once something with an effect has been done."""
+    ready: bool = False
+    """Its reply can sound at once."""
+    ended: float | None = None
+    """How many of those who said this had ended, by the reply bank; ``None`` if it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long a silence ends the turn, whose setting that is, and why."""
+
+    us: int
+    rule: str
+    because: str
+
+
+def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
+    """Return how long to wait after *words*; *pauses_us* are those this caller lately spoke on after."""
+    ended = words.ended
+    if ended is not None and ended < GOES_ON:
+        return _most(bounds, f"{ended:.0%} of those who said this had ended")
+    if words.settled and words.ready and not words.acts:
+        return _least(bounds, "it is settled, and the reply is ready")
+    if not words.settled and (end := open_end(words.text)):
+        return _most(bounds, f"{end.kind}: {end.word!r}")
+    if ended is not None and ended >= ENDS and words.ready and not words.acts:
+        return _least(bounds, f"{ended:.0%} of those who said this had ended, and the reply is ready")
+    longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1]
+    usual = max(bounds.silence_us, min(longest, AT_MOST_US))
+    why = "it may go on" if not words.settled else "the reply is not ready"
+    if words.acts:
+        why = "the reply has an effect"
+    return Silence(usual, "endpoint.silence_ms", why)
+
+
+def _least(bounds: Endpointing, because: str) -> Silence:
+    return Silence(bounds.least_us, "endpoint.least_ms", because)
+
+
+def _most(bounds: Endpointing, because: str) -> Silence:
+    return Silence(bounds.most_us, "endpoint.most_ms", because)

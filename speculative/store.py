@@ -1,0 +1,255 @@
+"""The shelf on disk: one file an entry, whole or not there, for as many processes as there are.
+
+A file is written beside its place and renamed into it, so nobody reads half of one, and whoever is killed
+leaves at most a remnant that the next to start removes. Nothing here raises for what is on the disk or
+for a disk that is full: it is told once, in :meth:`Store.faults`, and the shelf lives on in memory.
+Every method blocks and belongs in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import re
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from speculative import entry, files
+from speculative.entry import Corrupt
+from speculative.files import REMNANT
+from voice import cache
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from speculative.entry import Title
+    from speculative.held import Key
+    from voice.tts.synthesizer import Speech
+
+VERSION: Final = "1"
+SUFFIX: Final = ".speech"
+LOCK: Final = ".lock"
+SLACK: Final = 16
+"""The bound is looked after each time so small a part of it has been written; each process may pass it by
+as much."""
+NAMED: Final = 20
+"""So many files that are not what they should be are named; who wants more looks for himself."""
+_OURS: Final = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}")
+
+_log = logging.getLogger(__name__)
+
+
+class Stored(NamedTuple):
+    """An entry on disk."""
+
+    key: Key
+    made: str
+    size: int
+    """Bytes of its file."""
+    name: str
+    used_ns: int = 0
+    """When it was last used, as the file system dates it."""
+
+
+class Store:
+    """Entries below *folder* (``shelf`` in our cache), private to the user, at most so much of them."""
+
+    def __init__(
+        self, folder: Path | None = None, *, most_bytes: int = 1 << 30, most_entries: int = 20_000
+    ) -> None:
+        self.folder = (folder or cache.folder() / "shelf") / VERSION
+        self.most_bytes = most_bytes
+        self.most_entries = most_entries
+        self._faults: deque[str] = deque(maxlen=64)
+        self._odd = 0
+        self._guard = threading.Lock()
+        self._written = (0, 0)  # bytes and entries since the bound was last looked after
+        self._writable = True
+
+    def faults(self) -> tuple[str, ...]:
+        """Return what was wrong on the disk, a line each, the last 64."""
+        return tuple(self._faults)
+
+    def index(self, engine: str, voice: str) -> list[Stored]:
+        """Return what is there of one voice, the last used first; what cannot be is removed and told."""
+        place = self._place(engine, voice)
+        self._sweep()
+        found = [stored for path in _visible(place) if (stored := self._title(path))]
+        return sorted(found, key=lambda stored: (-stored.used_ns, stored.name))
+
+    def everything(self) -> list[Stored]:
+        """Return what is there of any voice, in the order of voice and text."""
+        places = sorted(path for path in files.listed(self.folder) if path.is_dir())
+        found = [stored for place in places for path in _visible(place) if (stored := self._title(path))]
+        return sorted(found, key=lambda stored: (stored.key.engine, stored.key.voice, stored.key.text))
+
+    def read(self, key: Key) -> tuple[Speech, Stored] | None:
+        """Return the speech of *key* and what its file says; ``None`` if it is not there or corrupt."""
+        path = self._path(key)
+        try:
+            title, speech = entry.unpack(files.content(path), key)
+        except FileNotFoundError:
+            return None
+        except Corrupt as error:
+            self._discard(path, str(error))
+        except OSError as error:
+            self._name(path, f"{error.strerror}; it will be rendered")
+        else:
+            return speech, Stored(key, title.made, title.size, path.name)
+        return None
+
+    def write(self, key: Key, speech: Speech, made: str) -> Stored | None:
+        """Keep *speech* under *key* and return what is on the disk now; ``None`` if it is not."""
+        path = self._path(key)
+        try:
+            whole = entry.pack(key, speech, made)
+            files.private(self.folder)
+            files.private(path.parent)
+            with files.locked(self.folder / LOCK, fcntl.LOCK_SH):
+                files.put(path, whole)
+        except Corrupt:
+            return None
+        except OSError as error:
+            if self._writable:
+                self._tell(
+                    f"{self.folder}: {error.strerror or error}; new replies are kept in memory only,"
+                    " make room or name another folder in TURNBUDGET_CACHE"
+                )
+            self._writable = False
+            return None
+        self._writable = True
+        self._look_after(len(whole))
+        return Stored(key, made, len(whole), path.name)
+
+    def remove(self, key: Key) -> bool:
+        """Remove the entry of *key*; say whether it was there."""
+        return self._unlink(self._path(key))
+
+    def clear(self) -> int:
+        """Remove every entry of every voice and return how many there were."""
+        return sum(self._unlink(path) for path, _ in self._all())
+
+    def gone(self, stored: Collection[Stored]) -> list[Stored]:
+        """Return which of *stored* somebody has removed."""
+        names: dict[Path, frozenset[str]] = {}
+        found = []
+        for each in stored:
+            place = self._place(each.key.engine, each.key.voice)
+            if place not in names:
+                names[place] = frozenset(path.name for path in files.listed(place))
+            if each.name not in names[place]:
+                found.append(each)
+        return found
+
+    def touch(self, keys: Iterable[Key]) -> None:
+        """Note that *keys* were used, in this order: what was not used for longest goes first."""
+        for key in keys:
+            with contextlib.suppress(OSError):
+                os.utime(self._path(key))
+
+    def name(self, key: Key) -> str:
+        """Return the name of the file of *key*."""
+        return hashlib.sha256(key.text.encode(errors="surrogatepass")).hexdigest()[:32] + SUFFIX
+
+    def _place(self, engine: str, voice: str) -> Path:
+        voiced = f"{engine}\0{voice}\0{entry.FORM}".encode()
+        readable = re.sub(r"[^\w-]+", "-", engine)[:24].strip("-")
+        return self.folder / f"{readable}-{hashlib.sha256(voiced).hexdigest()[:16]}"
+
+    def _path(self, key: Key) -> Path:
+        return self._place(key.engine, key.voice) / self.name(key)
+
+    def _title(self, path: Path) -> Stored | None:
+        """Return what the file at *path* says it is, ``None`` if it cannot be: then it is told."""
+        if not _OURS.fullmatch(path.name):
+            self._name(path, "not ours; left alone")
+            return None
+        try:
+            head, about = files.head(path, entry.HEAD)
+            title = entry.title(head)
+            if fault := self._misfit(title, path, about.st_size):
+                self._discard(path, fault)
+                return None
+        except FileNotFoundError:
+            return None  # another process was faster
+        except Corrupt as error:
+            self._discard(path, str(error))
+            return None
+        except OSError as error:
+            self._name(path, error.strerror or str(error))
+            return None
+        return Stored(title.key, title.made, title.size, path.name, about.st_mtime_ns)
+
+    def _misfit(self, title: Title, path: Path, size: int) -> str:
+        """Return why the file at *path* with *size* bytes cannot be what its *title* says, '' if it can."""
+        if self._path(title.key) != path:
+            return "it belongs elsewhere"
+        return f"it has {size} bytes of {title.size}" if size != title.size else ""
+
+    def _look_after(self, size: int) -> None:
+        """Count what was written and, now and then, remove what was not used for longest."""
+        with self._guard:
+            size, count = self._written[0] + size, self._written[1] + 1
+            due = size > self.most_bytes // SLACK or count > self.most_entries // SLACK
+            self._written = (0, 0) if due else (size, count)
+        if due:
+            self._prune()
+
+    def _prune(self) -> None:
+        files = sorted(self._all(), key=lambda each: (each[1].st_mtime_ns, each[0].name))
+        size, count = sum(about.st_size for _, about in files), len(files)
+        for path, about in files:
+            if size <= self.most_bytes and count <= self.most_entries:
+                break
+            self._unlink(path)
+            size, count = size - about.st_size, count - 1
+
+    def _all(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for place in files.listed(self.folder):
+            for path in files.listed(place) if place.is_dir() else ():
+                if _OURS.fullmatch(path.name):
+                    with contextlib.suppress(OSError):
+                        yield path, path.lstat()
+
+    def _sweep(self) -> None:
+        """Remove what killed writers left, unless somebody writes now."""
+        with contextlib.suppress(OSError), files.locked(self.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            for place in files.listed(self.folder):
+                for path in files.listed(place) if place.is_dir() else ():
+                    if path.name.startswith(REMNANT):
+                        self._unlink(path)
+
+    def _discard(self, path: Path, why: str) -> None:
+        self._unlink(path)
+        self._name(path, f"{why}; removed, it will be rendered again")
+
+    def _unlink(self, path: Path) -> bool:
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._name(path, error.strerror or str(error))
+            return False
+        return True
+
+    def _name(self, path: Path, fault: str) -> None:
+        """Tell a *fault* of the file at *path*, unless so many were told already."""
+        self._odd += 1
+        if self._odd <= NAMED:
+            self._tell(f"{path}: {fault}")
+        elif self._odd == NAMED + 1:
+            self._tell(f"{self.folder}: there are more such files, which are not named")
+
+    def _tell(self, fault: str) -> None:
+        self._faults.append(fault)
+        _log.warning("%s", fault)
+
+
+def _visible(place: Path) -> list[Path]:
+    return [path for path in files.listed(place) if not path.name.startswith(".")]

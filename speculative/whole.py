@@ -1,0 +1,38 @@
+"""A longer text and its pieces: it is there when all of them are, and sounds like them one after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from speculative.pieces import pieces
+from voice import audio
+from voice.clock import MS
+from voice.errors import TtsError
+from voice.tts.synthesizer import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BREATH: Final = audio.samples(120 * MS)
+"""Between two pieces."""
+
+
+def whole(text: str, speeches: Sequence[Speech]) -> Speech:
+    """Return *text* as one sound from those of its pieces; raises TtsError if there are none."""
+    if not speeches:
+        raise TtsError("nothing to speak")
+    first = speeches[0]
+    if len(speeches) == 1:
+        return first
+    parts = [part for speech in speeches for part in (audio.silence(BREATH), speech.samples)]
+    cost = sum(speech.cost_us for speech in speeches)
+    doubt = next((speech.doubt for speech in speeches if speech.doubt), "")
+    return Speech(text, audio.join(parts[1:]), first.onset, first.voice, first.padding_us, cost, doubt)
+
+
+def every_piece(text: str, held: Callable[[str], bool]) -> bool:
+    """Say whether *text* is *held*, or each of its pieces is."""
+    if held(text):
+        return True
+    cut = pieces(text)
+    return bool(cut) and all(held(piece) for piece in cut)

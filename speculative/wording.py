@@ -1,0 +1,258 @@
+"""One form for every way to say a thing: what ``words.toml`` says is left out, or read as something else.
+
+Pure, and a whitelist: no word is dropped or replaced that is not written there.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct, to_builtins, toml
+
+from voice.same import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Words: TypeAlias = tuple[str, ...]
+Table: TypeAlias = "Mapping[str, tuple[tuple[Words, Words], ...]]"
+"""By the first word of a phrase, longest first: the phrase and what it is read as."""
+
+
+class LeftOut(Struct, forbid_unknown_fields=True):
+    """What is dropped: anywhere, at the beginning, and around something else."""
+
+    anywhere: list[str]
+    first: list[str]
+    thanks: list[str]
+
+
+class Ask(Struct, forbid_unknown_fields=True):
+    """Questions that are wishes before some verbs only."""
+
+    begins: list[str]
+    verbs: list[str]
+
+
+class Wishes(Struct, forbid_unknown_fields=True):
+    """How a wish begins."""
+
+    to_do: list[str]
+    to_have: list[str]
+    to_ask: list[Ask]
+    behind: list[str]
+
+
+class Names(Struct, forbid_unknown_fields=True):
+    """How callers tell their name, and what comes behind it."""
+
+    introduced_by: list[str]
+    followed_by: list[str]
+    this_is: list[str]
+    speaking: list[str]
+    then: list[str]
+
+
+class Equal(Struct, forbid_unknown_fields=True):
+    """Phrases that mean the same: anywhere, at the beginning, as the whole utterance."""
+
+    words: list[list[str]]
+    first: list[list[str]]
+    whole: list[list[str]]
+
+
+class Around(Struct, forbid_unknown_fields=True):
+    """Verbs whose particle may stand at the end."""
+
+    verbs: list[str]
+    particles: list[str]
+
+
+class Known(Struct, forbid_unknown_fields=True):
+    """Words that are nobody's name."""
+
+    words: str
+
+
+class Data(Struct, forbid_unknown_fields=True):
+    """The file ``words.toml``."""
+
+    left_out: LeftOut
+    wishes: Wishes
+    names: Names
+    equal: Equal
+    around: Around
+    turning: dict[str, list[str]]
+    known: Known
+
+
+DATA: Final = toml.decode(files("speculative").joinpath("words.toml").read_bytes(), type=Data)
+
+LONGEST_NAME: Final = 3
+LONGEST_AROUND: Final = 3
+_DIGITS: Final = re.compile(r"(?<=\d) (?=\d)")
+_SWAPPED: Final = re.compile(r"(?<!\S)to (\S+) from (\S+)$")
+_MINE: Final = frozenset({"my", "the"})
+_ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last".split())
+_ANYWHERE: Final = frozenset(DATA.left_out.anywhere)
+
+
+@lru_cache(maxsize=8192)
+def words_of(text: str) -> Words:
+    """Return the words of *text* that are never left out, a number as one word."""
+    words = _DIGITS.sub("", normal(text)).split()
+    kept: list[str] = []
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word not in _ANYWHERE:
+            kept.append(word)
+        elif word in _MINE and (following.isdecimal() or following in _ORDINALS):
+            kept.append("the")
+    return tuple(kept)
+
+
+def form(text: str) -> tuple[Words, Words]:
+    """Return *text* in the form of all that mean the same, and the name that the caller told with it."""
+    words, name = _shape(words_of(text))
+    return _WHOLE.get(words, words), name
+
+
+def _shape(said: Words) -> tuple[Words, Words]:
+    bare = _stripped(_without_thanks(said), _FIRST) or said
+    core, name = _introduced(bare)
+    core = _stripped(core, _FIRST)
+    if not core:
+        # A name, a greeting or thanks on their own are what was said.
+        core, name = bare, ()
+    return _in_order(_begun(_plain(core), _BEGUN)), name
+
+
+def _plain(words: Words) -> Words:
+    """Return *words* with wishes as what is wished and phrases as what they stand for."""
+    words = _around(_begun(words, _WISHES))
+    read: list[str] = []
+    at = 0
+    while at < len(words):
+        phrase, meant = _match(words, at, _WORDS) or (words[at : at + 1], words[at : at + 1])
+        read += meant
+        at += len(phrase)
+    return tuple(read)
+
+
+def _begun(words: Words, table: Table) -> Words:
+    """Return *words* read by *table* at the beginning and behind words such as "yes"; something must follow."""
+    at = 0
+    while at < len(words):
+        if at == 0 or words[at - 1] in _BEHIND:
+            while (found := _match(words, at, table)) and (found[1] or at + len(found[0]) < len(words)):
+                words = (*words[:at], *found[1], *words[at + len(found[0]) :])
+        at += 1
+    return words
+
+
+def _without_thanks(words: Words) -> Words:
+    """Return *words* without thanks around them; thanks alone stay."""
+    rest = _stripped(words, _THANKS)
+    return _stripped(rest[::-1], _THANKS_BACKWARDS)[::-1] or words
+
+
+def _stripped(words: Words, table: Table) -> Words:
+    """Return *words* without what *table* holds at their beginning."""
+    while found := _match(words, 0, table):
+        words = words[len(found[0]) :]
+    return words
+
+
+def _introduced(words: Words) -> tuple[Words, Words]:
+    """Return *words* without the caller's introduction, and the name."""
+    begins = _match(words, 0, _NAMED)
+    if not begins:
+        return words, ()
+    start = end = len(begins[0])
+    while end < len(words) and words[end] not in UNDERSTOOD and words[end].isalpha():
+        end += 1
+    following = words[end] if end < len(words) else ""
+    if not 0 < end - start <= LONGEST_NAME or following not in (_SPEAKING if begins[1] else _FOLLOWING):
+        return words, ()
+    return _stripped(words[end:], _THEN), words[start:end]
+
+
+def _around(words: Words) -> Words:
+    """Return *words* with a particle at their end behind its verb: "turn the alerts on"."""
+    if not words or words[-1] not in DATA.around.particles:
+        return words
+    for at in range(max(0, len(words) - 2 - LONGEST_AROUND), len(words) - 2):
+        if words[at] in DATA.around.verbs:
+            return (*words[: at + 1], words[-1], *words[at + 1 : -1])
+    return words
+
+
+def _in_order(words: Words) -> Words:
+    """Return *words* with "to savings from checking" as "from checking to savings"."""
+    return tuple(_SWAPPED.sub(r"from \2 to \1", " ".join(words)).split())
+
+
+def _match(words: Words, at: int, table: Table) -> tuple[Words, Words] | None:
+    """Return the longest phrase of *table* that stands in *words* at *at*, and what it is read as."""
+    if at >= len(words):
+        return None
+    phrases = table.get(words[at], ())
+    return next((entry for entry in phrases if words[at : at + len(entry[0])] == entry[0]), None)
+
+
+def _table(entries: Iterable[tuple[Words, Words]]) -> Table:
+    """Return *entries* by their first word, the longest first."""
+    table: dict[str, list[tuple[Words, Words]]] = {}
+    for phrase, meant in entries:
+        if phrase != meant:
+            table.setdefault(phrase[0], []).append((phrase, meant))
+    return {word: tuple(sorted(found, key=lambda entry: -len(entry[0]))) for word, found in table.items()}
+
+
+def _texts(value: object) -> Iterable[str]:
+    """Return every text in the file's *value*."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+
+
+_FIRST: Final = _table((words_of(text), ()) for text in DATA.left_out.first)
+_THANKS: Final = _table((words_of(text), ()) for text in DATA.left_out.thanks)
+_THANKS_BACKWARDS: Final = _table((words_of(text)[::-1], ()) for text in DATA.left_out.thanks)
+_NAMED: Final = _table(
+    [
+        *((words_of(text), ()) for text in DATA.names.introduced_by),
+        *((words_of(text), ("",)) for text in DATA.names.this_is),
+    ]
+)
+_THEN: Final = _table((words_of(text), ()) for text in DATA.names.then)
+_SPEAKING: Final = frozenset(DATA.names.speaking)
+_FOLLOWING: Final = frozenset({"", *DATA.names.followed_by})
+_BEHIND: Final = frozenset(DATA.wishes.behind)
+_WISHES: Final = _table(
+    [
+        *((words_of(text), ()) for text in DATA.wishes.to_do),
+        *((words_of(text), ("want",)) for text in DATA.wishes.to_have),
+        *(
+            ((*words_of(begins), verb), (verb,))
+            for ask in DATA.wishes.to_ask
+            for begins in ask.begins
+            for verb in ask.verbs
+        ),
+    ]
+)
+_WORDS: Final = _table((words_of(text), words_of(line[0])) for line in DATA.equal.words for text in line)
+_BEGUN: Final = _table(
+    (_plain(words_of(text)), _plain(words_of(line[0]))) for line in DATA.equal.first for text in line
+)
+_WHOLE: Final = {
+    _shape(words_of(text))[0]: _shape(words_of(line[0]))[0] for line in DATA.equal.whole for text in line
+}
+KINDS: Final = {word: kind for kind, words in reversed(DATA.turning.items()) for word in words}
+"""Of each word that turns a meaning: which kind it is."""
+UNDERSTOOD: Final = frozenset(word for text in _texts(to_builtins(DATA)) for word in normal(text).split())
+"""Every word of the file."""

@@ -1,0 +1,132 @@
+"""Decodes wait their turn, one at a time: first a text that is asked for, then a pause, then partials.
+
+What is more urgent does not wait for what is less: a partial under way is abandoned, a pause's decode ends
+and begins anew later. Everything here happens on the loop; the work itself does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from voice import clock
+from voice.asr.moonshine_model import Leave
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from voice.audio import Int16
+
+
+class Urgency(IntEnum):
+    """What a decode is for; the least number goes first."""
+
+    FINAL = 0
+    PAUSE = 1
+    PARTIAL = 2
+
+
+@dataclass(slots=True)
+class Known:
+    """What earlier decodes of an utterance found; touched by the worker alone."""
+
+    settled: dict[int, str] = field(default_factory=dict)
+    """The texts of the pieces that are over, by where each ends."""
+    draft: list[int] = field(default_factory=list)
+    """The tokens of the piece that goes on."""
+
+
+class Decode:
+    """One decode: its sound, what it is for, when it was asked for and when it was done."""
+
+    def __init__(self, sound: Int16, known: Known, urgency: Urgency) -> None:
+        self.sound = sound
+        self.known = known
+        self.urgency = urgency
+        self.leave = Leave()
+        self.began_us = clock.now()
+        self.ended_us: int | None = None
+        self.text: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        """The text, ``None`` if the decode was given up."""
+        self.given_up = False
+
+    def failure(self) -> BaseException | None:
+        """Return what went wrong in a decode that is done."""
+        return asyncio.CancelledError() if self.text.cancelled() else self.text.exception()
+
+    def is_lost(self) -> bool:
+        """Whether it ended, or will end, without a text: as a partial it gave way, or nobody wants it."""
+        if self.text.done():
+            return self.failure() is None and self.text.result() is None
+        return self.given_up or (self.leave.taken_back and self.urgency is Urgency.PARTIAL)
+
+
+class Decodes:
+    """The decodes of all utterances of a process; *start* begins one beyond the loop."""
+
+    def __init__(self, start: Callable[[Decode], asyncio.Future[str | None]]) -> None:
+        self._start = start
+        self._waiting: list[Decode] = []
+        self._running: Decode | None = None
+
+    def add(self, decode: Decode) -> None:
+        """Have *decode* done in its turn."""
+        self._waiting.append(decode)
+        self._go_on()
+
+    def change(self, decode: Decode, urgency: Urgency) -> None:
+        """Have *decode* done sooner, or later, for it is wanted for something else."""
+        if decode.ended_us is None and not decode.is_lost():
+            decode.urgency = urgency
+            self._go_on()
+
+    def give_up(self, decode: Decode) -> None:
+        """Have *decode* end at once, or never begin."""
+        decode.given_up = True
+        decode.leave.take_back()
+        if decode in self._waiting:
+            self._waiting.remove(decode)
+            self._end(decode, None)
+
+    def give_up_all(self) -> None:
+        """Let nothing begin any more that was added so far."""
+        for decode in [*self._waiting, *([self._running] if self._running else [])]:
+            self.give_up(decode)
+
+    def _go_on(self) -> None:
+        """Begin the most urgent decode, or have one that is less urgent make way for it."""
+        if not self._waiting:
+            return
+        first = min(self._waiting, key=lambda decode: decode.urgency)
+        if self._running is None:
+            self._waiting.remove(first)
+            self._running = first
+            self._start(first).add_done_callback(partial(self._done, first))
+        elif first.urgency < self._running.urgency:
+            self._running.leave.take_back()
+
+    def _done(self, decode: Decode, work: asyncio.Future[str | None]) -> None:
+        self._running = None
+        if work.cancelled() or work.exception() or work.result() is not None or decode.is_lost():
+            self._end(decode, work)
+        else:
+            decode.leave = Leave()
+            self._waiting.insert(0, decode)
+        self._go_on()
+
+    @staticmethod
+    def _end(decode: Decode, work: asyncio.Future[str | None] | None) -> None:
+        decode.ended_us = clock.now()
+        if decode.text.done():
+            return
+        if work is None:
+            decode.text.set_result(None)
+        elif work.cancelled():
+            decode.text.cancel()
+        elif error := work.exception():
+            decode.text.set_exception(error)
+        else:
+            decode.text.set_result(work.result())

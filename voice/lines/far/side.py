@@ -1,0 +1,101 @@
+"""The far side of a call, simulated: it ticks every 20 ms of a time that is passed in, and opens no socket.
+
+Whoever drives it gives it what we send (``receive``), sends us what it says (``advance``, after each such
+message and at ``next_us``), and closes the socket when ``closed`` says why.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from voice.audio import silence
+from voice.lines.far.playout import Playout
+
+if TYPE_CHECKING:
+    from voice.audio import Int16
+    from voice.lines.dialect import Message
+
+TICK_US: Final = 20_000
+TICKS_A_SECOND: Final = 50
+
+
+class FarSide(ABC):
+    """A carrier and its caller; what a carrier makes of messages its own file says."""
+
+    def __init__(self, rate: int, began_us: int, *, transmits_silence: bool) -> None:
+        """Begin at *began_us*; a caller who says nothing sends frames if the carrier *transmits_silence*."""
+        self.rate = rate
+        self.frame = rate // TICKS_A_SECOND
+        self.closed = ""
+        """Why the socket is closed; empty while it is open."""
+        self.refused: list[str] = []
+        """What of ours the carrier did not take, and why; the last hundred."""
+        self.playout = Playout(self.frame)
+        self._transmits_silence = transmits_silence
+        self._tick_us = began_us + TICK_US
+        self._says: deque[Int16] = deque()
+        self._out: list[Message] = []
+
+    @property
+    def next_us(self) -> int:
+        """When something happens next by itself."""
+        return self._tick_us
+
+    def say(self, sound: Int16) -> None:
+        """Let the caller say *sound*, after what is being said."""
+        self._says += [sound[at : at + self.frame] for at in range(0, sound.size, self.frame)]
+
+    def press(self, digit: str) -> None:
+        """Let the caller press a key."""
+        self._out += self._pressed(digit)
+
+    def hang_up(self) -> None:
+        """Let the caller hang up: the socket ends, and nothing is said of it."""
+        self._close("the caller hung up")
+
+    def advance(self, now: int) -> list[Message]:
+        """Let the time until *now* pass; return what the far side has to say to us."""
+        while not self.closed and self.next_us <= now:
+            self._happen(self.next_us)
+        said, self._out = self._out, []
+        return said
+
+    def receive(self, message: Message, now: int) -> None:
+        """Take what we sent, which arrives at *now*."""
+        self._out = self.advance(now)
+        if not self.closed:
+            self._take(message, now)
+
+    def _happen(self, now: int) -> None:
+        """Do what is due at *now*."""
+        self._tick(now)
+
+    def _tick(self, now: int) -> None:  # noqa: ARG002 - a carrier with a watchdog asks for it
+        """Send a frame of the caller's, play one of ours."""
+        if self._says or self._transmits_silence:
+            self._out += self._spoken(self._says.popleft() if self._says else silence(self.frame))
+        self._tick_us += TICK_US
+        self._passed(self.playout.tick())
+
+    def _refuse(self, why: str) -> None:
+        self.refused = [*self.refused[-99:], why]
+
+    def _close(self, why: str) -> None:
+        self.closed = self.closed or why
+
+    def _passed(self, marks: list[str]) -> None:  # noqa: B027 - a carrier without marks tells none
+        """Tell that *marks* were passed."""
+
+    @abstractmethod
+    def _take(self, message: Message, now: int) -> None:
+        """Do what a message of ours asks for."""
+
+    @abstractmethod
+    def _spoken(self, frame: Int16) -> list[Message]:
+        """Return the caller's *frame* as the carrier sends it."""
+
+    @abstractmethod
+    def _pressed(self, digit: str) -> list[Message]:
+        """Return a key of the caller's as the carrier tells it."""

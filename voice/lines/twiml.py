@@ -1,0 +1,123 @@
+"""What a carrier is told to do with a call: TwiML, and Plivo's XML, as pure functions of what we want.
+
+A document always ends with hanging up: whatever comes before it ends, no line stays open behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urlsplit
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST: Final = 499
+"""Signs of a parameter's name and value together: Twilio takes fewer than 500."""
+HEADERS: Final = 512
+"""Bytes of all that Plivo gives along with a stream."""
+_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Signs that XML cannot hold, even escaped."""
+
+
+def connect_stream(
+    url: str,
+    *,
+    parameters: Mapping[str, str] | None = None,
+    action: str = "",
+    status: str = "",
+    attributes: Mapping[str, str] | None = None,
+) -> str:
+    """Return what connects a call with our socket at *url*, both ways, and hangs up when the socket closes.
+
+    With *action*, its answer follows the stream instead: :func:`dial` to transfer, :func:`hang_up` to end.
+    *status* is told of the stream's life; *attributes* are what other vendors' ``<Stream>`` needs. Raises
+    ConfigError if the carrier would not take *url* or *parameters*.
+    """
+    _check(url)
+    document = Element("Response")
+    connect = SubElement(document, "Connect", _given(action=action))
+    stream = SubElement(connect, "Stream", _given(url=url, statusCallback=status, **(attributes or {})))
+    for name, value in (parameters or {}).items():
+        if len(name) + len(value) > LONGEST:
+            raise ConfigError(f"parameter {name!r} is longer than {LONGEST} signs with its value")
+        SubElement(stream, "Parameter", name=_clean(name), value=_clean(value))
+    return _end(document)
+
+
+def reject(reason: Literal["busy", "rejected"] = "busy") -> str:
+    """Return what refuses a call before it is answered, and before it costs anything."""
+    document = Element("Response")
+    SubElement(document, "Reject", reason=reason)
+    return _write(document)
+
+
+def dial(target: str, *, caller_id: str = "", timeout_s: int = 0) -> str:
+    """Return what sends the caller to *target*, a number or a SIP address: a transfer, or an overflow.
+
+    *timeout_s* is how long it rings, if not for as long as the carrier lets it.
+    """
+    document = Element("Response")
+    given = _given(callerId=caller_id, timeout=str(timeout_s) if timeout_s else "")
+    sip = target.lower().startswith(("sip:", "sips:"))
+    number = SubElement(SubElement(document, "Dial", given), "Sip" if sip else "Number")
+    number.text = _clean(target)
+    return _end(document)
+
+
+def hang_up() -> str:
+    """Return what ends a call."""
+    return _end(Element("Response"))
+
+
+def plivo_stream(
+    url: str, *, content: str = "audio/x-mulaw;rate=8000", headers: str = "", status: str = ""
+) -> str:
+    """Return Plivo's and Vobiz's XML for the same: a stream both ways, and hanging up when it has ended.
+
+    *headers* come back in ``start``: ``name=value`` pairs with commas between, letters and digits only.
+    """
+    _check(url)
+    if len(headers.encode()) > HEADERS:
+        raise ConfigError(f"what is given along with a stream is longer than {HEADERS} bytes")
+    document = Element("Response")
+    given = _given(contentType=content, extraHeaders=headers, statusCallbackUrl=status)
+    stream = SubElement(document, "Stream", {"bidirectional": "true", "keepCallAlive": "true"} | given)
+    stream.text = _clean(url)
+    return _end(document)
+
+
+def _check(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in {"wss", "ws"} or not parts.netloc:
+        raise ConfigError(f"{_shown(url)} is no address of a socket", remedy="it begins with wss://")
+    if parts.query or parts.fragment:
+        raise ConfigError(
+            f"{_shown(url)} has a query, which carriers strip", remedy="put it in the path or a parameter"
+        )
+
+
+def _shown(url: str) -> str:
+    """Return what may be shown of *url*: its path and query may hold a token."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _given(**attributes: str) -> dict[str, str]:
+    return {name: _clean(value) for name, value in attributes.items() if value}
+
+
+def _clean(text: str) -> str:
+    return _NO_XML.sub("", text)
+
+
+def _end(document: Element) -> str:
+    SubElement(document, "Hangup")
+    return _write(document)
+
+
+def _write(document: Element) -> str:
+    return '<?xml version="1.0" encoding="UTF-8"?>' + tostring(document, encoding="unicode")
