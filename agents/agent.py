@@ -30,8 +30,9 @@ class Action:
     """Something with an effect that an agent proposes: run once, after its opinion was chosen.
 
     ``otherwise`` is said instead of the opening if it fails; if that is a question, it is taken for the
-    offer of a person, and :data:`PERSON` is expected next. ``meanwhile`` can be said before it begins: what
-    was understood ("Alright, your debit card."), so that the caller hears it while there is time to object.
+    offer of a person, and :data:`PERSON` is expected next. ``meanwhile`` is said before it begins: what was
+    understood ("Alright, your debit card."), so that the caller hears it while there is time to object. The
+    opening then follows behind it, and need not say it again.
     """
 
     name: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.agent import Action, Context, Opinion
+from agents.agent import Action, Context, Foresees, Opinion
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
@@ -68,8 +68,10 @@ async def check_agent(
         return (fault,)
     async with Crew() as crew:
         trial = _Trial(agent, context or Context(), crew, same=same)
+        trial.foresee()
         for utterance in utterances:
             await trial.asked(utterance)
+            trial.foresee()
     return tuple(dict.fromkeys(trial.broken))
 
 
@@ -124,6 +126,20 @@ class _Trial:
         await _close(first.opinion)
         if isinstance(first.opinion, Opinion):
             self._context = self._followed(first.opinion)
+
+    def foresee(self) -> None:
+        """Judge what it foresees, if it is one that does."""
+        if not isinstance(self._agent, Foresees):
+            return
+        both = {"fixed": self._agent.fixed(), "next_openings": self._agent.next_openings(self._context)}
+        for name, texts in both.items():
+            told: Any = texts
+            if not isinstance(told, tuple) or not all(
+                isinstance(text, str) and text.strip() for text in told
+            ):
+                self.broken.append(f"{name} is no tuple of texts")
+            elif any("{" in text for text in told):
+                self.broken.append(f"{name} has a text with a hole in it")
 
     def _judge(self, utterance: str, answer: _Answer) -> None:
         if answer.blocked:
@@ -198,13 +214,15 @@ def _fault(given: Any) -> str:
     opening, sure, action = _any(given.opening), _any(given.confidence), _any(given.action)
     texts: list[Any] = [opening, given.expects, given.transfer, *given.slots, *given.slots.values()]
     if isinstance(action, Action):
-        texts += [action.name, *action.arguments, *action.arguments.values()]
+        texts += [action.name, action.meanwhile, *action.arguments, *action.arguments.values()]
     checks = {
         "a text of it is none": all(isinstance(text, str) for text in texts),
         "it says nothing": any(each.isalnum() for each in str(opening)),
         f"its confidence is {sure!r}": isinstance(sure, int | float) and 0 <= sure <= 1,
         "its action is none": action is None or isinstance(action, Action),
         "it speaks of a {result} without an action": action is not None or RESULT not in str(opening),
+        "it speaks of a {result} before there is one": RESULT not in str(getattr(action, "meanwhile", "")),
+        "settled is neither true nor false": isinstance(_any(given.settled), bool),
         "its rest is no asynchronous generator": hasattr(given.rest, "aclose"),
     }
     return next((fault for fault, holds in checks.items() if not holds), "")
@@ -221,7 +239,8 @@ def _essence(opinion: Any) -> Any:
         return opinion
     action = (opinion.action.name, dict(opinion.action.arguments)) if opinion.action else None
     said = (opinion.opening, opinion.confidence, opinion.expects, opinion.ends_call, opinion.transfer)
-    return (said, action, opinion.state, dict(opinion.slots))
+    more = (opinion.settled, opinion.action.meanwhile if opinion.action else "")
+    return (said, more, action, opinion.state, dict(opinion.slots))
 
 
 def _frozen(context: Context) -> Context:

@@ -72,6 +72,7 @@ class FormTable(AgentTable, frozen=True, kw_only=True, tag="form"):
     slots: tuple[Slot, ...] = ()
     begin: str = ""
     confirm: str = ""
+    meanwhile: str = ""
     done: str = "That is done. Is there anything else I can help you with?"
     settled: str = "That is all set. Is there anything else I can help you with?"
     change: str = "What should I change?"

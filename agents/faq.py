@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agents.agent import Opinion
 from agents.phrases import words_in
+from agents.settled import asks
 from agents.values.heard import plain
 from voice.errors import ConfigError
 from voice.sentences import split
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 BEST: Final = 0.9
 """The confidence in a passage that holds every word of the question and has no rival."""
+PLAIN: Final = 0.7
+"""From here on a question is taken for whole: most of what was asked is understood."""
 LEAST: Final = 0.3
 """Below this it is not our matter."""
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
@@ -85,9 +88,22 @@ class Faq:
         passage = self._passages[place]
         first, *others = split(passage.answer)
         because = f"BM25 {score:.2f} for {passage.question!r}"
+        heard = plain(utterance)
+        settled = sure >= PLAIN and heard.over and asks(utterance, heard.words)
         if not others:
-            return Opinion(first, sure, because)
-        return Opinion(first, sure, because, rest=_each(others))
+            return Opinion(first, sure, because, settled=settled)
+        return Opinion(first, sure, because, rest=_each(others), settled=settled)
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return the first sentence of each answer, in the file's order, then all others."""
+        answers = [split(each.answer) for each in self._passages]
+        later = (sentence for answer in answers for sentence in answer[1:])
+        return tuple(dict.fromkeys((*(answer[0] for answer in answers), *later)))
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return nothing: any question may come next."""
+        del context
+        return ()
 
     def _best(self, utterance: str) -> tuple[int, float, float]:
         """Return the place of the best passage, its confidence, and its BM25 score."""

@@ -121,11 +121,10 @@ class _Work:
         return self.cued & self.found.keys() if missing else set()
 
     def _keep(self, name: str, reading: Reading, text: str, here: dict[str, Reading]) -> None:
-        """Take *reading* of *text* for the slot *name*; it may grow while nothing is said behind it."""
+        """Take *reading* of *text* for the slot *name*; it may grow unless that was left behind."""
         here[name] = reading
-        at_end = self.last and reading.ends(text)
-        self.closing |= at_end and reading.whole
-        if at_end and not reading.whole:
+        self.closing |= self.last and reading.whole and reading.ends(text)
+        if self.last and reading.grows(text):
             self.growing.add(name)
         else:
             self.growing.discard(name)

@@ -129,7 +129,7 @@ class Form:
         known = before if before.open else Progress(values=self._shared(context))
         asked = before.asking if mine or (before.open and not context.expects) else ""
         filling = fill(self._slots, heard, known, asked, mine=mine, triggered=bool(started))
-        wish = started >= self._confidence
+        wish = started >= self._confidence and not before.open
         if not filling.touched:
             whole = settles(heard, filling, answers=False, wish=wish)
             return self._without_news(heard, known, started, mine=mine, settled=whole)

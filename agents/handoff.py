@@ -81,19 +81,30 @@ class Handoff:
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
         """Return a transfer, ``None`` if there is no need."""
-        words = plain(utterance).words
+        heard = plain(utterance)
+        words = heard.words
         if found(self._asks, words):
-            return self._transfer(utterance, context, self._say, SURE, "asks for a person")
+            reason = "asks for a person"
+            return self._transfer(utterance, context, self._say, SURE, reason, settled=heard.over)
         if found(self._angry, words):
             return self._transfer(utterance, context, self._sorry, ANGER, "is angry")
         if context.expects == PERSON and (said := yes_no(words)) and said.value == "yes":
-            return self._transfer(utterance, context, self._say, SURE, "takes the offer of a person")
+            reason = "takes the offer of a person"
+            return self._transfer(utterance, context, self._say, SURE, reason, settled=heard.over)
         misses = self._misses(context)
         if misses >= self._times - 1 and words:
             return self._transfer(
                 utterance, context, self._sorry, FAILED, f"was not understood {misses} times"
             )
         return None
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return its two announcements."""
+        return (self._say, self._sorry)
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return the announcement if a person has been offered; who else will ask for one is not known."""
+        return (self._say,) if context.expects == PERSON else ()
 
     def _misses(self, context: Context) -> int:
         """Return how often in a row nobody understood: by the asking agent's count, or by what we said."""
@@ -105,12 +116,15 @@ class Handoff:
             same += 1
         return max(told if isinstance(told, int) else 0, same)
 
-    def _transfer(self, utterance: str, context: Context, say: str, sure: float, reason: str) -> Opinion:
+    def _transfer(  # noqa: PLR0913 - what a transfer is made of
+        self, utterance: str, context: Context, say: str, sure: float, reason: str, *, settled: bool = False
+    ) -> Opinion:
         summary = self._summary(utterance, context, reason)
         told: dict[str, Any] = {"reason": reason, "summary": summary}
         arguments: Mapping[str, str] = {"to": self._to, **told}
         action = Action(self._action, arguments) if self._action else None
-        return Opinion(say, sure, f"the caller {reason}", action=action, state=told, transfer=self._to)
+        because = f"the caller {reason}"
+        return Opinion(say, sure, because, action=action, state=told, transfer=self._to, settled=settled)
 
     @staticmethod
     def _summary(utterance: str, context: Context, reason: str) -> str:

@@ -148,7 +148,8 @@ class Lookup:
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:
         """Return what was found, ``None`` if it is not its matter."""
-        match = found(self._trigger, plain(utterance).text)
+        heard = plain(utterance)
+        match = found(self._trigger, heard.text)
         if not match:
             return None
         spoken = {key: value for key, value in match.groupdict().items() if value}
@@ -163,12 +164,21 @@ class Lookup:
             except ComponentError as error:
                 problem = str(error)
         if problem:
-            return Opinion(self._otherwise, min(UNREACHED, self._confidence), problem)
+            return Opinion(self._otherwise, min(UNREACHED, self._confidence), problem, settled=heard.over)
         if not fields:
-            return Opinion(self._nothing, self._confidence, "nothing found")
-        return self._told(fields)
+            return Opinion(self._nothing, self._confidence, "nothing found", settled=heard.over)
+        return self._told(fields, settled=heard.over)
 
-    def _told(self, fields: Mapping[str, Any]) -> Opinion:
+    def fixed(self) -> tuple[str, ...]:
+        """Return what it says whatever it finds."""
+        return tuple(text for text in (self._say, self._nothing, self._otherwise) if not _HOLE.search(text))
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return nothing: what it finds is not known before it is asked."""
+        del context
+        return ()
+
+    def _told(self, fields: Mapping[str, Any], *, settled: bool) -> Opinion:
         missing: list[str] = []
 
         def field(hole: re.Match[str]) -> str:
@@ -181,7 +191,6 @@ class Lookup:
 
         said = _HOLE.sub(field, self._say)
         if missing:
-            return Opinion(
-                self._otherwise, min(UNREACHED, self._confidence), f"no field {missing[0]!r} was found"
-            )
-        return Opinion(said, self._confidence, "found")
+            because, sure = f"no field {missing[0]!r} was found", min(UNREACHED, self._confidence)
+            return Opinion(self._otherwise, sure, because, settled=settled)
+        return Opinion(said, self._confidence, "found", settled=settled)

@@ -101,6 +101,11 @@ _TABLE: Final = (
     _row("greeting", 0.8, rf"^(?:{_HELLO} ?)+$"),
     _row("okay", 0.4, rf"^(?:{_FINE} ?)+$|^(?:yes )?(?:that's )?(?:correct|right)$"),
 )
+_LISTENS: Final = re.compile(rf"\b{_LISTENING}\b")
+_CLOSES: Final = re.compile(
+    rf"(?:^| )(?:thank you|thanks|good ?bye|bye|take care|good night|{_DAY})(?: (?:{_SOFT}|{_BYE}))*+$"
+)
+"""Words that end a call; behind a mere "no, that was it" or "you too" a caller's own are still to come."""
 _ONLY_NO: Final = re.compile(rf"^(?:{_SOFT} )*+{_NO}{_AFTER}")
 _NO_MORE: Final = re.compile(
     rf"\b{_NO} (?:(?:{_SOFT}) )*+{_THAT}(?: {_BE})*+ {_ALL}\b|\ball (?:that )?i need"
@@ -154,7 +159,29 @@ class Smalltalk:
             return None
         ends = meant.kind == "goodbye"
         expects = "" if ends or meant.kind == "more" else context.expects
-        return Opinion(opening, meant.sure, meant.kind, expects=expects, ends_call=ends)
+        settled = heard.over and _closes(heard, meant)
+        return Opinion(opening, meant.sure, meant.kind, expects=expects, ends_call=ends, settled=settled)
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return what it says of itself, without the caller's name and without our last sentence."""
+        texts = (text.replace("{name}", "").strip() for text in self._says.values() if "{last}" not in text)
+        return tuple(filter(None, dict.fromkeys(texts)))
+
+    def next_openings(self, context: Context) -> tuple[str, ...]:
+        """Return what it would say next: to whom we asked whether there is more, and to whom did not hear."""
+        last = next((line.text for line in reversed(context.history) if line.who != "caller"), "")
+        kinds: tuple[Kind, ...] = ("greeting",)
+        if last:
+            kinds = ("goodbye", "more", "thanks", "repeat") if _ANYTHING_ELSE.search(last) else ("repeat",)
+        texts = (self._says[kind].replace("{last}", last).replace("{name}", "").strip() for kind in kinds)
+        return tuple(filter(None, dict.fromkeys(texts)))
+
+
+def _closes(heard: Heard, meant: _Meant) -> bool:
+    """Say whether the words are whole: a real goodbye, or a plain request to hear it once more."""
+    if meant.kind == "goodbye":
+        return meant.sure > UNSURE and _CLOSES.search(heard.words) is not None
+    return meant.kind == "repeat" and _LISTENS.search(heard.words) is not None
 
 
 def _meant(heard: Heard, context: Context) -> _Meant | None:

@@ -39,13 +39,19 @@ class Trial:
             return None
         self.context = replace(
             before,
-            history=(*history, Said("agent", opinion.opening)),
+            history=(*history, Said("agent", " ".join(spoken(opinion)))),
             slots={**before.slots, **opinion.slots},
             states={**before.states, name: opinion.state},
             asked_by=name,
             expects=opinion.expects,
         )
         return opinion
+
+
+def spoken(opinion: Opinion) -> tuple[str, ...]:
+    """Return what is said of *opinion* before the rest: what stands before its action, and the opening."""
+    meanwhile = opinion.action.meanwhile if opinion.action else ""
+    return (meanwhile, opinion.opening) if meanwhile else (opinion.opening,)
 
 
 def chat(agent: Agent, source: TextIO = sys.stdin, into: TextIO = sys.stdout) -> None:
@@ -61,7 +67,7 @@ async def _chat(agent: Agent, source: TextIO, into: TextIO) -> None:
             print(NOTHING, file=into)
             continue
         rest = [sentence async for sentence in opinion.rest]
-        print(" ".join((opinion.opening, *rest)), file=into)
+        print(" ".join((*spoken(opinion), *rest)), file=into)
         if opinion.action:
             told = ", ".join(f"{name}={value!r}" for name, value in opinion.action.arguments.items())
             print(f"-> {opinion.action.name}({told})", file=into)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agents.agent import Action
@@ -55,23 +55,21 @@ class Wording:
         known = {slot.name: values[slot.name] for slot in slots if slot.name in values}
         echo = filled(self.meanwhile, slots, known)
         said = "" if HOLE.search(echo) else echo
-        if self.otherwise:
-            return Action(self.action, known, said, self.otherwise)
-        return Action(self.action, known, said)
+        action = Action(self.action, known, meanwhile=said)
+        return replace(action, otherwise=self.otherwise) if self.otherwise else action
 
     def endings(
         self, slots: Sequence[Ready], values: Mapping[str, str], pending: Ready | None, *, confirmed: bool
     ) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Yield what is said once all is known, with the values it is said of.
+        """Yield what is said first once all is known, with the values it is said of.
 
         If one slot is *pending*, that is by each choice it has.
         """
-        texts = (self.confirm,) if self.confirm and not confirmed else (self.meanwhile, self.done)
+        text = self.confirm if self.confirm and not confirmed else self.meanwhile or self.done
         choices = tuple(pending.slot.choices) if pending and pending.slot.type == "choice" else ()
         ways = [{**values, pending.name: choice} for choice in choices] if pending and choices else [values]
-        for text in filter(None, texts):
-            for way in ways:
-                yield filled(text, slots, way), way
+        for way in ways:
+            yield filled(text, slots, way), way
 
     def asks(self, ask: str, again: str) -> tuple[str, ...]:
         """Return the ways a question is put: at first, later, and once more to whom we did not understand."""

@@ -287,11 +287,11 @@ class Council:
         if not action:
             self._dialogue.commit(name, opinion)
             text = " ".join((*owed, opinion.opening))
-            return Reply(text, name, because, opinion.rest)
+            return Reply(text, name, because, opinion.rest, ends_call=opinion.ends_call)
         meanwhile = "" if self._begun(action, opened) else action.meanwhile
         acting = self._act(action, chosen, [] if meanwhile else owed, opened, question)
         text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)
-        return Reply(text, name, because, acting)
+        return Reply(text, name, because, acting, ends_call=opinion.ends_call)
 
     async def _act(
         self, action: Action, chosen: Heard, owed: list[str], opened: Opened, question: Question

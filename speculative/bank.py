@@ -103,6 +103,8 @@ class Reply(Part, frozen=True, kw_only=True):
     given: tuple[str, ...] = ()
     """The slots that were known each time it was said: they tell two replies to one sentence apart."""
     announces: bool = False
+    confirms: bool = False
+    """It asks for its slot although callers have told it."""
 
     @property
     def slots(self) -> tuple[str, ...]:

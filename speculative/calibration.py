@@ -1,4 +1,4 @@
-"""Odds that mean what they say: of the guesses with odds of 0.9, nine in ten fit.
+"""Odds that mean what they say: of the guesses with odds of 0.9, nine in ten are what a person replied.
 
 Platt's method on guesses about dialogues that were not learned from, with a prior that keeps the raw odds
 where there were few.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 STEPS: Final = 200
-PRIOR: Final = 1.0
+PRIOR: Final = 5.0
 """So strongly slope and offset are held at 1 and 0."""
 EDGE: Final = 1e-3
 """Odds are kept so far from 0 and 1."""
@@ -25,7 +25,7 @@ BINS: Final = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A guess about what was not learned from: its odds, and whether it fitted."""
+    """A guess about what was not learned from: its odds, and whether a person replied the same."""
 
     odds: float
     fits: bool

@@ -49,7 +49,7 @@ class CallShelf:
         return None
 
     async def fetch(self, text: str) -> Speech | None:
-        """Return the sound of the piece *text* from memory or, under a millisecond later, from the disk."""
+        """Return the sound of the piece *text* from memory or, somewhat later, from the disk."""
         return self.find(text) or await self._shared.fetch(text)
 
     def has(self, text: str) -> bool:
@@ -62,7 +62,8 @@ class CallShelf:
         A render that all who asked for it have given up is cancelled. Raises TtsError, also when the call
         ends meanwhile.
         """
-        return whole(text, [await self._piece(piece, budget) for piece in pieces(text)])
+        cut = (text,) if self._holds(text) else pieces(text)
+        return whole(text, [await self._piece(piece, budget) for piece in cut])
 
     def close(self) -> None:
         """End the renders and forget every entry: the call is over."""

@@ -20,6 +20,8 @@ ONE: Final = 0.7
 """Cosine from which two groups of sentences are one."""
 NEAR: Final = 0.5
 """Cosine from which a sentence that stands alone joins a group."""
+HOLE: Final = 3.0
+"""What a value weighs: to a question it is the answer, whatever the words around it."""
 LEAST: Final = 2
 """A group has so many sentences."""
 LONGEST_NAME: Final = 3
@@ -47,13 +49,17 @@ class Group:
 
 def groups(seen: Iterable[tuple[str, str]]) -> dict[str, Group]:
     """Return the groups of the sentences *seen*, pairs of a sentence and its reply ('' if it had none)."""
-    singles, by_reply = _begin(seen)
-    weights = _weights([*singles, *by_reply])
-    merged = _merged(by_reply, weights)
+    large, singles = _begin(seen)
+    weights = _weights([*large, *singles])
+    merged = _merged(large, weights)
+    alone = []
     for single in singles:
         nearest = max(merged, key=lambda group: _cosine(group.words, single.words, weights), default=None)
         if nearest and _cosine(nearest.words, single.words, weights) >= NEAR:
             nearest.add(single)
+        else:
+            alone.append(single)
+    merged += [group for group in _merged(alone, weights) if group.replies.total() >= LEAST]
     found: dict[str, Group] = {}
     for group in merged:
         name, number = group.name(weights), 2
@@ -65,7 +71,7 @@ def groups(seen: Iterable[tuple[str, str]]) -> dict[str, Group]:
 
 
 def _begin(seen: Iterable[tuple[str, str]]) -> tuple[list[Group], list[Group]]:
-    """Return what stands alone, and the groups by reply."""
+    """Return the groups by reply, and what stands alone."""
     alone: list[Group] = []
     together: dict[str, Group] = defaultdict(Group)
     for sentence, reply in seen:
@@ -76,7 +82,7 @@ def _begin(seen: Iterable[tuple[str, str]]) -> tuple[list[Group], list[Group]]:
             alone.append(one)
     large = [group for group in together.values() if group.replies.total() >= LEAST]
     alone += [group for group in together.values() if group.replies.total() < LEAST]
-    return alone, sorted(large, key=lambda group: -group.replies.total())
+    return sorted(large, key=lambda group: -group.replies.total()), alone
 
 
 def _merged(found: list[Group], weights: Mapping[str, float]) -> list[Group]:
@@ -95,7 +101,10 @@ def _weights(found: list[Group]) -> dict[str, float]:
     """Return how much each word tells: a word of every sentence little, a rare one much."""
     total = sum(group.replies.total() for group in found)
     counts = sum((group.words for group in found), Counter[str]())
-    return {word: math.log(1 + total / count) for word, count in counts.items()}
+    return {
+        word: HOLE if word.startswith("{") and word != "{name}" else math.log(1 + total / count)
+        for word, count in counts.items()
+    }
 
 
 def _cosine(one: Mapping[str, int], other: Mapping[str, int], weights: Mapping[str, float]) -> float:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from speculative.acts import Acts
 from speculative.calibration import honest
 from speculative.moves import moves, template
-from speculative.slots import Slot, filled, told
-from speculative.words import content, general
+from speculative.slots import TEXT, Slot, filled, told
+from speculative.words import answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,6 +90,16 @@ class Guesser:
             callers[caller.state].append(caller)
         words = {word for caller in bank.caller for text in caller.examples for word in content(text)}
         self._vocabulary = frozenset(words)
+        inside: dict[str, set[str]] = defaultdict(set)
+        for caller in bank.caller:
+            inside[caller.state].update(word for text in caller.examples for word in content(text))
+        spread = Counter(word for each in inside.values() for word in each)
+        # Words that are said in a state for a text are mostly the texts themselves.
+        self._elsewhere = {
+            state.name: frozenset(word for word in words if spread[word] > (word in inside[state.name]))
+            for state in bank.state
+            if state.kind == TEXT
+        }
         self._meanings = {name: Meanings(each, len(words) + 1) for name, each in callers.items()}
         self._replies: dict[tuple[str, str], list[Reply]] = defaultdict(list)
         for reply in bank.reply:
@@ -100,7 +110,7 @@ class Guesser:
 
     def knows(self, said: str) -> bool:
         """Whether the bank has a word of *said* at all: it has none of another language."""
-        words = content(said)
+        words = [word for word in content(said) if not word.startswith("{")]
         return not words or any(word in self._vocabulary for word in words)
 
     def state(self, agent_last: str) -> State | None:
@@ -109,6 +119,11 @@ class Guesser:
         asking = [move for move in said if move.kind == "question"] or list(said)
         name = self._acts.of(asking[-1]) if asking else ""
         return self._states.get(name)
+
+    def plain(self, state: State, said: str) -> str:
+        """Return *said* without its values, as an answer in *state*."""
+        others = self._elsewhere.get(state.name, self._vocabulary)
+        return answered(said, state.kind, self.bank.classes, others)
 
     def known(self, state: State, said: str, known: Mapping[str, str]) -> dict[str, str]:
         """Return the slots *known* before, and those that *said* tells."""
@@ -119,7 +134,7 @@ class Guesser:
         """Return the replies to *said*, the likeliest first; *known* holds what it tells itself."""
         meanings = self._meanings.get(state.name)
         found = []
-        for caller, likely in meanings.weigh(general(said, self.bank.classes)) if meanings else ():
+        for caller, likely in meanings.weigh(self.plain(state, said)) if meanings else ():
             for reply, share in self._shares(state, caller, known):
                 odds = honest(likely * share, self.bank.calibration)
                 found.append(Candidate(reply, caller, odds, filled(reply.says, known)))
@@ -136,7 +151,8 @@ class Guesser:
     def guesses(self, agent_last: str, partial: str, known: Mapping[str, str]) -> tuple[Guess, ...]:
         """Return the likely replies to a caller who has said *partial* so far, the likeliest first.
 
-        None asks for what is *known*, and none has a slot that is not; the partial text counts as known.
+        None asks for what is *known*, unless people do, and none has a slot that is not; the partial text counts
+        as known.
         """
         state = self.state(agent_last)
         if state is None:
@@ -144,7 +160,8 @@ class Guesser:
         all_known = self.known(state, partial, known)
         found: dict[str, Guess] = {}
         for each in self.candidates(state, partial, all_known):
-            if each.text and each.odds >= LEAST_ODDS and each.reply.asks not in all_known:
+            known_already = each.reply.asks in all_known and not each.reply.confirms
+            if each.text and each.odds >= LEAST_ODDS and not known_already:
                 because = (
                     f"{each.reply.count} of {each.reply.of} times after “{each.caller.name}” in state “{state.name}”"
                 )

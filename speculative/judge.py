@@ -33,4 +33,4 @@ def judge(reply: Reply, replied: str, known: Container[str], choices: Classes) -
     if any(same_move(one, other) > ALIKE for one in does for other in did):
         return "same"
     usual = reply.count >= OFTEN and reply.count >= SHARE * reply.of
-    return "other" if usual and (not reply.asks or reply.asks not in known) else "misfit"
+    return "other" if usual and (reply.confirms or reply.asks not in known) else "misfit"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -23,12 +24,13 @@ from speculative.moves import Move, moves
 from speculative.rehearse import trials
 from speculative.slots import Slot, named, told
 from speculative.templates import Said, Template, template
-from speculative.words import CHOICES, Classes, content, general
+from speculative.words import CHOICES, Classes, answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 FOLDS: Final = 5
+SEED: Final = 5
 LEAST: Final = 2
 """A reply said but once is an accident."""
 EXAMPLES: Final = 500
@@ -91,11 +93,12 @@ def mine(
 ) -> Bank:
     """Return the bank of *dialogues*; *heard* is told how many of how many passes are done."""
     passes = FOLDS + 1 if len(dialogues) >= 2 * FOLDS else 1
+    shuffled = Random(SEED).sample(dialogues, len(dialogues))
     tried: list[Trial] = []
     for fold in range(passes - 1):
-        kept = [turns for number, turns in enumerate(dialogues) if number % FOLDS != fold]
+        kept = [turns for number, turns in enumerate(shuffled) if number % FOLDS != fold]
         guesser = Guesser(_mined(kept, choices))
-        for turns in dialogues[fold::FOLDS]:
+        for turns in shuffled[fold::FOLDS]:
             tried += trials(guesser, turns)
         heard(fold + 1, passes)
     bank = msgspec.structs.replace(_mined(dialogues, choices), calibration=calibrated(tried))
@@ -140,6 +143,8 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
         state = learning.acts.of(asking[0]) if asking else ""
         slot = learning.slot(asking[0]) if asking else None
         known |= told(slot, exchange.said, learning.slots.values(), learning.choices)
+        if _not_heard(exchange.replied, learning.choices):
+            continue
         act, move, offered = learning.main(exchange.replied, known)
         if asking:
             learning.states[state][asking[0]] += 1
@@ -147,8 +152,13 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
             offer = next((each.text for each in moves(exchange.replied, learning.choices) if each.offers), "")
             learning.said[act].append(Said(move, dict(known), offer if offered else ""))
         learning.seen.append(
-            Seen(state, general(exchange.said, learning.choices), act, frozenset(known), exchange.said)
+            Seen(state, answered(exchange.said, slot.kind if slot else "", learning.choices), act, frozenset(known), exchange.said)
         )
+
+
+def _not_heard(replied: str, choices: Classes) -> bool:
+    """Say whether the agent asked to hear it again, which tells nothing of what it should be replied."""
+    return any(move.again for move in moves(replied, choices))
 
 
 def _bank(learning: Learning, dialogues: int) -> Bank:
@@ -203,6 +213,8 @@ def _replies(  # noqa: PLR0913, PLR0917 - a reply is made of all these
         move = learning.said[act][0].move
         slot = learning.slot(move)
         givens = [each.given for each in seen if each.act == act and each.said in group.sentences]
+        asks = slot.name if slot else ""
+        again = sum(asks in given for given in givens)
         found.append(
             Reply(
                 state=state,
@@ -212,9 +224,10 @@ def _replies(  # noqa: PLR0913, PLR0917 - a reply is made of all these
                 count=count,
                 of=of,
                 odds=round(count / (of + 1), 4),
-                asks=slot.name if slot else "",
-                given=tuple(sorted(frozenset.intersection(*givens))),
+                asks=asks,
+                given=tuple(sorted(frozenset.intersection(*givens) - {asks})),
                 announces=texts[act].announces,
+                confirms=again >= LEAST and again > len(givens) / 2,
             )
         )
     return found

@@ -45,6 +45,10 @@ _ASKED: Final = re.compile(
     r"(?: (?:would|do|did|is|was|were|should|are|for|please|that|can|to|today|again|you)\b.*)?$"
 )
 _OF: Final = re.compile(r"^(.+?) of(?: the| your)? (.+)$")
+_AGAIN: Final = re.compile(
+    r"\brepeat\b|\b(?:say|spell|give me) (?:that|it)(?: \w+)? again|\bone more time\b|^(?:pardon|sorry|excuse me)$"
+    r"|\b(?:didn't|did not|couldn't|can't) (?:catch|hear|get)\b"
+)
 SHORTEST: Final = 3
 """Words of the shortest question."""
 _BARE: Final = frozenset(("what", "which", "how", "it", "that", "this"))
@@ -79,6 +83,11 @@ class Move:
     def offers(self) -> bool:
         """Whether it asks what else there is to do."""
         return self.kind == "question" and "else" in self.words
+
+    @property
+    def again(self) -> bool:
+        """Whether it asks to hear again what was said."""
+        return bool(_AGAIN.search(self.text))
 
 
 def same_move(one: Move, other: Move) -> float:

@@ -79,7 +79,7 @@ def _trial(
     if not candidates or not exchange.replied:
         return None, known
     verdict = judge(candidates[0].reply, exchange.replied, known, guesser.bank.classes)
-    return Trial(candidates[0].odds, verdict != "misfit"), known
+    return Trial(candidates[0].odds, verdict == "same"), known
 
 
 def trials(guesser: Guesser, turns: Turns) -> tuple[Trial, ...]:

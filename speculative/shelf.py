@@ -104,7 +104,7 @@ class Shelf:
         return self._memory.peek(self.key(piece)) is not None
 
     async def fetch(self, text: str) -> Speech | None:
-        """Return the sound of the piece *text* from memory or, under a millisecond later, from the disk."""
+        """Return the sound of the piece *text* from memory or, somewhat later, from the disk."""
         await self.seek(self.key(text))
         return self.find(text)
 
@@ -114,7 +114,8 @@ class Shelf:
         Only for texts that hold no caller's data: they go to the disk as well. However many ask for a piece
         at once, it is rendered once, and nobody's cancellation takes it from the others.
         """
-        return whole(text, [await self._piece(self.key(piece)) for piece in pieces(text)])
+        cut = (text,) if self.holds(text) else pieces(text)
+        return whole(text, [await self._piece(self.key(piece)) for piece in cut])
 
     async def warm(self, texts: Iterable[str], progress: Callable[[int, int, str], None] = nobody) -> None:
         """Keep *texts*, the likeliest first; *progress* hears how many are done, of how many, and the next.

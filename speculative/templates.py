@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agents.values.when import time
 from speculative.bank import HOLE, RESULT
 from speculative.slots import TEXT, Slot, same_value
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MOST: Final = 0.6
 """A hole is the slot that it was filled from in so many of the cases."""
 HALF: Final = 0.5
+CONSTANT: Final = frozenset(("number", "time"))
+"""Kinds of which a value may be the house's own, such as opening hours; others are some caller's."""
 _PAUSES: Final = re.compile(r" (?=(?:you )?have an? |good ?bye\b|bye\b)")
 _I: Final = re.compile(r"\bi(?=\b)")
 
@@ -91,8 +94,15 @@ def _meaning(worded: Iterable[tuple[str, Said]]) -> dict[Place, str]:
         if count >= MOST * seen.total():
             meaning[place] = f"{{{slot}}}"
         else:
-            meaning[place] = next(iter(seen)) if len(seen) == 1 and seen.total() > 1 else f"{{{RESULT}}}"
+            always = place[0] in CONSTANT and len(seen) == 1 and seen.total() > 1
+            meaning[place] = _spoken(place[0], next(iter(seen))) if always else f"{{{RESULT}}}"
     return meaning
+
+
+def _spoken(kind: str, value: str) -> str:
+    """Return a value as it is said in a sentence that can be read: "9:30 AM" for "930 a m"."""
+    found = time(value) if kind == "time" else None
+    return found.spoken if found else value
 
 
 def _places(text: str) -> list[Place]:

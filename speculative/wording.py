@@ -15,7 +15,7 @@ from msgspec import Struct, to_builtins, toml
 from voice.same import normal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Words: TypeAlias = tuple[str, ...]
 Table: TypeAlias = "Mapping[str, tuple[tuple[Words, Words], ...]]"
@@ -27,23 +27,24 @@ class LeftOut(Struct, forbid_unknown_fields=True):
 
     anywhere: list[str]
     first: list[str]
+    before_i: list[str]
     thanks: list[str]
-
-
-class Ask(Struct, forbid_unknown_fields=True):
-    """Questions that are wishes before some verbs only."""
-
-    begins: list[str]
-    verbs: list[str]
+    thanks_not_before: list[str]
+    thanks_not_behind: list[str]
 
 
 class Wishes(Struct, forbid_unknown_fields=True):
-    """How a wish begins."""
+    """How a wish begins: to do something, to have something done, to have something."""
 
-    to_do: list[str]
-    to_have: list[str]
-    to_ask: list[Ask]
     behind: list[str]
+    to_do: list[str]
+    may_i: list[str]
+    may_i_verbs: list[str]
+    either_does: list[str]
+    of_you: list[str]
+    can_you: list[str]
+    can_you_verbs: list[str]
+    to_have: list[str]
 
 
 class Names(Struct, forbid_unknown_fields=True):
@@ -96,7 +97,12 @@ LONGEST_AROUND: Final = 3
 _DIGITS: Final = re.compile(r"(?<=\d) (?=\d)")
 _SWAPPED: Final = re.compile(r"(?<!\S)to (\S+) from (\S+)$")
 _MINE: Final = frozenset({"my", "the"})
-_ORDINALS: Final = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth last".split())
+_ORDINALS: Final = frozenset(
+    (
+        *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+        *("eleventh", "twelfth", "last", "next"),
+    )
+)
 _ANYWHERE: Final = frozenset(DATA.left_out.anywhere)
 
 
@@ -142,10 +148,11 @@ def _plain(words: Words) -> Words:
 
 
 def _begun(words: Words, table: Table) -> Words:
-    """Return *words* read by *table* at the beginning and behind words such as "yes"; something must follow."""
+    """Return *words* read by *table* at the beginning and behind words such as "yes"."""
     at = 0
     while at < len(words):
         if at == 0 or words[at - 1] in _BEHIND:
+            # A wish that is not said to the end stays what it is.
             while (found := _match(words, at, table)) and (found[1] or at + len(found[0]) < len(words)):
                 words = (*words[:at], *found[1], *words[at + len(found[0]) :])
         at += 1
@@ -154,14 +161,17 @@ def _begun(words: Words, table: Table) -> Words:
 
 def _without_thanks(words: Words) -> Words:
     """Return *words* without thanks around them; thanks alone stay."""
-    rest = _stripped(words, _THANKS)
-    return _stripped(rest[::-1], _THANKS_BACKWARDS)[::-1] or words
+    rest = _stripped(words, _THANKS, DATA.left_out.thanks_not_before)
+    return _stripped(rest[::-1], _THANKS_BACKWARDS, DATA.left_out.thanks_not_behind)[::-1] or words
 
 
-def _stripped(words: Words, table: Table) -> Words:
-    """Return *words* without what *table* holds at their beginning."""
+def _stripped(words: Words, table: Table, but_not_by: Sequence[str] = ()) -> Words:
+    """Return *words* without what *table* drops at their beginning, unless one of *but_not_by* follows."""
     while found := _match(words, 0, table):
-        words = words[len(found[0]) :]
+        rest = words[len(found[0]) :]
+        if rest and rest[0] in but_not_by:
+            break
+        words = (*found[1], *rest)
     return words
 
 
@@ -206,8 +216,7 @@ def _table(entries: Iterable[tuple[Words, Words]]) -> Table:
     """Return *entries* by their first word, the longest first."""
     table: dict[str, list[tuple[Words, Words]]] = {}
     for phrase, meant in entries:
-        if phrase != meant:
-            table.setdefault(phrase[0], []).append((phrase, meant))
+        table.setdefault(phrase[0], []).append((phrase, meant))
     return {word: tuple(sorted(found, key=lambda entry: -len(entry[0]))) for word, found in table.items()}
 
 
@@ -220,7 +229,25 @@ def _texts(value: object) -> Iterable[str]:
             yield from _texts(part)
 
 
-_FIRST: Final = _table((words_of(text), ()) for text in DATA.left_out.first)
+def _wishes(wishes: Wishes) -> Iterable[tuple[Words, Words]]:
+    """Return how wishes begin, and what they are read as."""
+    for text in wishes.to_do:
+        yield words_of(text), ("want", "to")
+        yield from (((*words_of(text), verb), (verb,)) for verb in wishes.either_does)
+    for text in wishes.may_i:
+        for verb in wishes.may_i_verbs:
+            yield (*words_of(text), verb), (verb,) if verb in wishes.either_does else ("want", "to", verb)
+    yield from ((words_of(text), ()) for text in wishes.of_you)
+    yield from (((*words_of(text), verb), (verb,)) for text in wishes.can_you for verb in wishes.can_you_verbs)
+    yield from ((words_of(text), ("want",)) for text in wishes.to_have)
+
+
+_FIRST: Final = _table(
+    [
+        *((words_of(text), ()) for text in DATA.left_out.first),
+        *(((*words_of(text), "i"), ("i",)) for text in DATA.left_out.before_i),
+    ]
+)
 _THANKS: Final = _table((words_of(text), ()) for text in DATA.left_out.thanks)
 _THANKS_BACKWARDS: Final = _table((words_of(text)[::-1], ()) for text in DATA.left_out.thanks)
 _NAMED: Final = _table(
@@ -233,21 +260,10 @@ _THEN: Final = _table((words_of(text), ()) for text in DATA.names.then)
 _SPEAKING: Final = frozenset(DATA.names.speaking)
 _FOLLOWING: Final = frozenset({"", *DATA.names.followed_by})
 _BEHIND: Final = frozenset(DATA.wishes.behind)
-_WISHES: Final = _table(
-    [
-        *((words_of(text), ()) for text in DATA.wishes.to_do),
-        *((words_of(text), ("want",)) for text in DATA.wishes.to_have),
-        *(
-            ((*words_of(begins), verb), (verb,))
-            for ask in DATA.wishes.to_ask
-            for begins in ask.begins
-            for verb in ask.verbs
-        ),
-    ]
-)
+_WISHES: Final = _table(_wishes(DATA.wishes))
 _WORDS: Final = _table((words_of(text), words_of(line[0])) for line in DATA.equal.words for text in line)
 _BEGUN: Final = _table(
-    (_plain(words_of(text)), _plain(words_of(line[0]))) for line in DATA.equal.first for text in line
+    (_plain(words_of(text)), _plain(words_of(line[0]))) for line in DATA.equal.first for text in line[1:]
 )
 _WHOLE: Final = {
     _shape(words_of(text))[0]: _shape(words_of(line[0]))[0] for line in DATA.equal.whole for text in line

@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agents.phrases import words_in
+from agents.values.address import Address
 from agents.values.heard import plain
 from agents.values.numbers import amount
 from agents.values.when import day, time
 from agents.values.words import free
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from agents.values.reading import Reader
 
@@ -34,6 +35,8 @@ FUNCTION_WORDS: Final = words_in(
 )
 """Words that any sentence may have; negations, yes and no, and question words are not among them."""
 
+LONGEST_VALUE: Final = 3
+"""Words of a name of which nothing is known; more words are a sentence."""
 _NO_NAME: Final = FUNCTION_WORDS | words_in(
     "what which how when where who why need want lost calling wondering trying looking not no yes thank",
     "thanks but last first name sorry",
@@ -49,6 +52,7 @@ _VALUES: Final = (
     (re.compile(r"\b\d{5,}\b"), ""),
     (re.compile(r"\b\d+(?:[.:/]\d+)*\b"), "number"),
 )
+_ADDRESS: Final = Address()
 _READERS: Final[Mapping[str, Reader]] = {"amount": amount, "day": day, "time": time}
 """Classes whose values have a form of their own."""
 
@@ -63,6 +67,8 @@ def emptied(text: str, choices: Classes = CHOICES) -> tuple[str, tuple[str, ...]
         return f" \0{chr(0xE000 + len(taken) - 1)} "
 
     said = _NAME.sub(lambda found: _nameless(found, take), plain(text).text)
+    while (whole := _ADDRESS(said)) and not whole.missing:
+        said = said[: whole.start] + take("address", said[whole.start : whole.end]) + said[whole.end :]
     for pattern, kind in _VALUES:
         said = pattern.sub(lambda found, kind=kind: take(kind, found[0]), said)  # type: ignore[misc]
     for kind, words in choices:
@@ -123,6 +129,31 @@ def values(text: str, kind: str, choices: Classes = CHOICES, *, asked: bool) -> 
     for name, words in choices:
         if name == kind:
             return tuple(dict.fromkeys(_any_of(words).findall(said)))
-    read = _READERS.get(kind, free)
-    found = read(said, asked=asked)
+    if read := _READERS.get(kind):
+        found = read(said, asked=asked)
+    else:
+        holed, taken = emptied(text, choices)
+        whole = [value for hole, value in zip(re.findall(r"\{([^#]+)", holed), taken, strict=True) if _long(hole)]
+        if whole:
+            return (whole[-1],)
+        found = free(said, asked=asked)
     return (found.spoken,) if found else ()
+
+
+def _long(hole: str) -> bool:
+    """Say whether what a hole holds is an answer by itself: an address, a number that is a name."""
+    return hole == "address" or hole.endswith(" digits")
+
+
+def answered(text: str, kind: str, choices: Classes, others: Container[str] = FUNCTION_WORDS) -> str:
+    """Return *text* general, as the answer to a question for a *kind* of value.
+
+    Where any words will do, two or three that no rule knows are the value, ``{text}``, unless they are among
+    *others*: words that mean something of their own.
+    """
+    said = general(text, choices)
+    found = free(said, asked=True) if kind == "text" and "{" not in said else None
+    words = found.value.split() if found else []
+    if not 0 < len(words) <= LONGEST_VALUE or any(word in FUNCTION_WORDS or word in others for word in words):
+        return said
+    return re.sub(rf"\b{re.escape(' '.join(words))}\b", "{text}", said)

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from turnbudget.answering import open_answering
-from turnbudget.terminal import ms
+from turnbudget.readings import ms
 from voice import clock
 from voice.errors import RunError
 

@@ -12,7 +12,7 @@ import msgspec
 
 SCHEMA: Final = 1
 
-Kind = Literal["turn", "greeting", "reprompt"]
+Kind = Literal["turn", "notice", "greeting", "reprompt"]
 Outcome = Literal["answered", "shelved", "bridged", "superseded", "cut", "shed", "failed", "silent"]
 EndedBy = Literal["reference", "vad"]
 
@@ -84,6 +84,8 @@ class Row(Record, frozen=True, kw_only=True):
     turn: int
     outcome: Outcome
     heard: str
+    asked: str = ""
+    """The words that were answered: those heard, behind words before them that never were."""
     said: str
     reference: str | None
     """What the reference says the caller said, if there is one."""
@@ -112,6 +114,17 @@ class Row(Record, frozen=True, kw_only=True):
         """Whether something sounded inside the budget."""
         return self.first_sound_us is not None and self.first_sound_us <= self.budget_us
 
+    @property
+    def answered_in_time(self) -> bool:
+        """Whether an answer (no bridge) sounded inside the budget."""
+        return self.first_answer_us is not None and self.first_answer_us <= self.budget_us
+
+    @property
+    def hit(self) -> bool:
+        """Whether an answer sounded whose opening came from the shelf."""
+        shelved = any((lane.name, lane.outcome) == ("shelf", "hit") for lane in self.lanes)
+        return shelved and self.first_answer_us is not None
+
 
 class Share(Record, frozen=True, kw_only=True):
     """So many of so many."""
@@ -120,6 +133,9 @@ class Share(Record, frozen=True, kw_only=True):
     of: int
     share: float | None
     """``None`` where there was nothing to count."""
+
+
+NONE: Final = Share(count=0, of=0, share=None)
 
 
 class Spread(Record, frozen=True, kw_only=True):
@@ -141,6 +157,19 @@ class StageTotal(Record, frozen=True, kw_only=True):
     share: float
     p50_us: int
     p95_us: int
+
+
+class GuessTotals(Record, frozen=True, kw_only=True):
+    """What was done ahead of the caller's last word, over all caller turns, and what came of it."""
+
+    head_starts: Share = NONE
+    """Of the head starts, those whose work a turn took up."""
+    foreseen: Share = NONE
+    """Of the turns in which something was foreseen, those whose answer began with it."""
+    saved_us: int = 0
+    """Work done ahead that turns took up, and that their callers did not wait for."""
+    unused_us: int = 0
+    """Work on guesses that their turns did not take up, as it ran on the clock: no CPU time."""
 
 
 class Engine(Record, frozen=True, kw_only=True):
@@ -203,8 +232,12 @@ class Summary(Record, frozen=True, kw_only=True):
     calls: tuple[CallRecord, ...]
     turns: int
     outcomes: dict[str, int]
+    speculation: bool = False
+    """Whether work was done ahead of the caller's last word."""
     in_time: Share
     """The headline: of all caller turns, those with a sound inside the budget."""
+    answered_in_time: Share = NONE
+    """Of all caller turns, those with an answer (no bridge) inside the budget."""
     under_200: Share
     """Of all caller turns, those with an answer (no bridge) within 200 ms."""
     superseded_early: Share
@@ -220,8 +253,12 @@ class Summary(Record, frozen=True, kw_only=True):
     false_cuts: Share
     saved_us: int
     wasted_us: int
-    hits: Share
     wrong_hits: Share
+    """Of the hits, those begun before the caller's real end or answering other words than the caller's in the
+    end; see :mod:`turnbudget.hits`."""
+    hits: Share
+    """Of all caller turns, those whose answer's opening came from the shelf."""
+    guesses: GuessTotals = GuessTotals()
     wer: WordErrors | None
     usd: float | None = None
     """What the LLM attempts cost by the backend's own price; ``None`` if there were none or it names none."""
@@ -229,3 +266,18 @@ class Summary(Record, frozen=True, kw_only=True):
     """Inputs that could not be replayed, one line each."""
     truncated: bool = False
     """The run was ended before its end."""
+
+
+class Side(Record, frozen=True, kw_only=True):
+    """One run of a comparison: what it is called in it, and its folder beside the other's."""
+
+    label: str
+    folder: str
+    summary: Summary
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """Runs of the same recordings that differ in one thing."""
+
+    schema: int = SCHEMA
+    sides: tuple[Side, ...]

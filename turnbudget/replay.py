@@ -111,6 +111,7 @@ class Replaying:
                 versions=_versions(),
                 engines=studio.engines,
                 budget_us=studio.budget_us,
+                speculation=self._plan.config.speculation.on,
                 calls=tuple(self.calls),
                 wer=_rate(self._errors),
                 usd=studio.answering.usd(),

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from turnbudget.hits import verdicts
+from turnbudget.onoff import columns
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.records import Row, Summary
+    from turnbudget.records import Comparison, Row, Summary
 
 TEMPLATE: Final = "pages/report.html"
 TITLE: Final = "{{title}}"
@@ -33,12 +36,19 @@ _ESCAPES: Final = str.maketrans(
 """Characters that could end a script element, or a line of script, inside a JSON string."""
 
 
-def page(summary: Summary, rows: Sequence[Row]) -> bytes:
-    """Return the report of a run as a complete HTML page."""
+def page(summary: Summary, rows: Sequence[Row], comparison: Comparison | None = None) -> bytes:
+    """Return the report of a run as a complete HTML page, with a *comparison* that it is one side of."""
     template = files("turnbudget").joinpath(TEMPLATE).read_text("utf-8")
     head, _, rest = template.partition(TITLE)
     middle, _, tail = rest.partition(RUN)
-    run = embed({"summary": summary, "rows": rows})
+    run = embed(
+        {
+            "summary": summary,
+            "rows": rows,
+            "verdicts": verdicts(rows),
+            "comparison": comparison and columns(comparison),
+        }
+    )
     return "".join((head, html.escape(summary.name), middle, run, tail)).encode()
 
 

@@ -47,6 +47,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         turn=entry.number,
         outcome=account.outcome,
         heard=utterance.text if utterance else "",
+        asked=entry.asked,
         said=entry.said,
         reference=reference.take(zero - media_epoch_us) if has_words and utterance else None,
         speech_began_call_us=(utterance.began_us if utterance else zero) - call_epoch_us,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from turnbudget.records import SCHEMA, Row, Summary
+from turnbudget.records import SCHEMA, Comparison, Row, Summary
 from turnbudget.report import page
 from turnbudget.summary import Header, summarise
 from turnbudget.trace import trace
 from voice.errors import LedgerError, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -29,7 +29,8 @@ TURNS: Final = "turns.jsonl"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
 TRACE: Final = "trace.json"
-FILES: Final = (TURNS, SUMMARY, REPORT, TRACE)
+COMPARISON: Final = "comparison.json"
+FILES: Final = (TURNS, SUMMARY, REPORT, TRACE, COMPARISON)
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -102,8 +103,21 @@ class RunWriter:
 
 def draw(folder: Path, run: Run) -> None:
     """Write ``report.html`` and ``trace.json`` of *run*, also anew for a run made earlier."""
-    place(folder / REPORT, page(run.summary, run.rows))
+    place(folder / REPORT, page(run.summary, run.rows, comparison(folder)))
     place(folder / TRACE, trace(run.summary, run.rows))
+
+
+def comparison(folder: Path) -> Comparison | None:
+    """Return the comparison that the run in *folder* is one side of, if it is."""
+    path = folder / COMPARISON
+    return _decode(_read(path), Comparison, str(path)) if path.exists() else None
+
+
+def compare(folders: Sequence[Path], runs: Sequence[Run], of: Comparison) -> None:
+    """Put the comparison *of* the *runs* into their *folders*, and draw their pages anew with it."""
+    for folder, run in zip(folders, runs, strict=True):
+        place(folder / COMPARISON, msgspec.json.format(msgspec.json.encode(of), indent=2) + b"\n")
+        draw(folder, run)
 
 
 def load(folder: Path) -> Run:

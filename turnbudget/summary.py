@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
+from turnbudget.hits import verdicts
 from turnbudget.records import (
     CallRecord,
     EndedBy,
     Engine,
+    GuessTotals,
     Outcome,
     Record,
     Row,
@@ -34,7 +36,8 @@ STAGES: Final[tuple[str, ...]] = get_args(Stage)
 FAST_US: Final = 200_000
 """An answer within 200 ms comes as fast as people answer one another (Stivers et al., PNAS 2009)."""
 
-UNJUDGED: Final = Share(count=0, of=0, share=None)
+AHEAD: Final = ("head start", "shelf")
+"""Lanes of work that was done before the turn that took it up."""
 
 
 class Header(Record, frozen=True, kw_only=True):
@@ -48,10 +51,9 @@ class Header(Record, frozen=True, kw_only=True):
     versions: dict[str, str]
     engines: tuple[Engine, ...]
     budget_us: int
+    speculation: bool = False
     calls: tuple[CallRecord, ...]
     wer: WordErrors | None = None
-    wrong_hits: Share = UNJUDGED
-    """Of the shelf's hits that somebody judged, those that said the wrong thing."""
     usd: float | None = None
     faults: tuple[str, ...] = ()
     truncated: bool = False
@@ -72,18 +74,21 @@ def summarise(rows: Iterable[Row], header: Header) -> Summary:
         calls=header.calls,
         turns=len(turns),
         outcomes=_count(get_args(Outcome), (row.outcome for row in turns)),
-        in_time=_share(turns, [row.in_time for row in turns]),
-        under_200=_share(turns, [_fast(row) for row in turns]),
-        superseded_early=_share(turns, [superseded_early(row) for row in turns]),
+        speculation=header.speculation,
+        in_time=_share([row.in_time for row in turns]),
+        answered_in_time=_share([row.answered_in_time for row in turns]),
+        under_200=_share([_fast(row) for row in turns]),
+        superseded_early=_share([superseded_early(row) for row in turns]),
         first_sound=spread(row.first_sound_us for row in turns),
         first_answer=spread(row.first_answer_us for row in turns),
         stages=stage_totals(turns),
         ended_by=_count(get_args(EndedBy), (row.speech_ended_by for row in turns)),
-        false_cuts=_share(turns, [row.false_cut for row in turns]),
+        false_cuts=_share([row.false_cut for row in turns]),
         saved_us=sum(lane.saved_us for row in turns for lane in row.lanes),
         wasted_us=sum(lane.wasted_us for row in turns for lane in row.lanes),
-        hits=_share(turns, [row.outcome == "shelved" for row in turns]),
-        wrong_hits=header.wrong_hits,
+        wrong_hits=_share([bool(verdict) for verdict in verdicts(turns) if verdict is not None]),
+        hits=_share([row.hit for row in turns]),
+        guesses=guess_totals(turns),
         wer=header.wer,
         usd=header.usd,
         faults=header.faults,
@@ -133,6 +138,21 @@ def stage_totals(turns: Sequence[Row]) -> tuple[StageTotal, ...]:
     )
 
 
+def guess_totals(turns: Sequence[Row]) -> GuessTotals:
+    """Return what was done ahead and what came of it."""
+    starts, foreseen = [], []
+    for row in turns:
+        outcomes = [guess.outcome for guess in row.guesses]
+        starts += [outcome == "kept" for outcome in outcomes if outcome in {"kept", "dropped"}]
+        foreseen += ["said" in outcomes] if {"said", "not said"} & set(outcomes) else []
+    return GuessTotals(
+        head_starts=_share(starts),
+        foreseen=_share(foreseen),
+        saved_us=sum(lane.saved_us for row in turns for lane in row.lanes if lane.name in AHEAD),
+        unused_us=sum(guess.wasted_us for row in turns for guess in row.guesses),
+    )
+
+
 def stage_order(stage: str) -> tuple[int, str]:
     """Return a key that sorts stages as a turn goes through them."""
     return (STAGES.index(stage) if stage in STAGES else len(STAGES), stage)
@@ -142,9 +162,9 @@ def _fast(row: Row) -> bool:
     return row.first_answer_us is not None and row.first_answer_us <= FAST_US
 
 
-def _share(turns: Sequence[Row], those: Sequence[bool]) -> Share:
+def _share(those: Sequence[bool]) -> Share:
     count = sum(those)
-    return Share(count=count, of=len(turns), share=count / len(turns) if turns else None)
+    return Share(count=count, of=len(those), share=count / len(those) if those else None)
 
 
 def _count(names: Iterable[str], found: Iterable[str]) -> dict[str, int]:

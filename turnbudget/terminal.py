@@ -15,6 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from turnbudget import readings
+from turnbudget.hits import verdicts
+from turnbudget.readings import ms
 from turnbudget.summary import STAGES
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderResult
 
-    from turnbudget.records import Row, Share, Spread, Summary
+    from turnbudget.records import Row, Summary
     from turnbudget.runs import Run
 
 LETTERS: Final[dict[str, str]] = dict(zip(STAGES, "ETMCHSD!?", strict=True))
@@ -43,10 +46,7 @@ MARGIN: Final = 4
 BEYOND: Final = 1.25
 """An axis goes on for so many budgets; what is longer runs off it, and its number says how far."""
 
-
 NARROWEST: Final = 24
-SHORT_US: Final = 10_000
-"""Below 10 ms a tenth of a millisecond is worth saying."""
 
 
 class Lines:
@@ -70,6 +70,17 @@ def waterfall(row: Row, width: int | None = None) -> Lines:
     return Lines(
         lambda room, coloured: (_head(row, room), _bar(row, room - MARGIN, coloured=coloured)), width
     )
+
+
+def guessed(row: Row, verdict: str | None) -> Lines:
+    """Return a line on what was guessed of *row*; *verdict* is that of :func:`turnbudget.hits.verdicts`."""
+
+    def line(room: int, _: bool) -> Iterable[Text]:  # noqa: FBT001 - as Lines calls it
+        text = Text(" " * MARGIN).append(_plain(_guessed(row, verdict)), "bold red" if verdict else "dim")
+        text.truncate(room, overflow="ellipsis")
+        yield text
+
+    return Lines(line)
 
 
 def axis(budget_us: int, width: int | None = None) -> Lines:
@@ -113,14 +124,17 @@ def show(run: Run, console: Console | None = None) -> None:
     console = console or Console()
     summary, rows = run
     notes = {record.call: record.notes for record in summary.calls}
-    for call, of_call in groupby(rows, lambda row: row.call):
+    judged = zip(rows, verdicts(rows), strict=True)
+    for call, of_call in groupby(judged, lambda pair: pair[0].call):
         console.print()
         console.print(_lines(f"call {_plain(call)}", style="bold"))
         for note in notes.get(call, ()):
             console.print(_lines(f"note: {_plain(note)}", style="dim"))
         console.print(axis(summary.budget_us))
-        for row in of_call:
+        for row, verdict in of_call:
             console.print(waterfall(row))
+            if row.guesses or verdict:
+                console.print(guessed(row, verdict))
     if rows:
         console.print()
         console.print(key(stage.stage for stage in summary.stages))
@@ -129,20 +143,6 @@ def show(run: Run, console: Console | None = None) -> None:
     console.print(headline(summary))
     for fault in summary.faults:
         console.print(_lines(f"fault: {_plain(fault)}"))
-
-
-def ms(us: int | None) -> str:
-    """Return *us* as milliseconds, rounded up: what missed a budget never reads as if it had kept it."""
-    if us is None:
-        return "–"
-    if 0 < us < SHORT_US and us % 1_000:
-        return f"{-(-us // 100) / 10:.1f} ms"
-    return f"{-(-us // 1_000):,} ms".replace("-", "−")
-
-
-def percent(share: Share) -> str:
-    """Return *share* in percent, rounded down: 1,999 of 2,000 is not 100 %."""
-    return f"{share.count * 1_000 // share.of / 10:.1f} %" if share.of else "–"
 
 
 def _head(row: Row, width: int) -> Text:
@@ -223,40 +223,9 @@ class _Cells:
 
 
 def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
-    """Yield the lines of the headline, and whether each is the first."""
-    inside, early = summary.in_time, summary.superseded_early.count
-    budget = ms(summary.budget_us)
-    if not inside.of:
-        yield True, "no caller turns"
-    else:
-        yield (
-            True,
-            f"{percent(inside)} of all caller turns sounded within {budget} ({inside.count} of {inside.of})",
-        )
-    if early:
-        yield (
-            False,
-            f"  {early} of the others: the caller took the turn back inside the budget, before any sound",
-        )
-    fast = summary.under_200
-    yield False, f"  answered within 200 ms  {percent(fast)} ({fast.count} of {fast.of})"
-    yield False, f"  first sound   {_spread(summary.first_sound)}"
-    yield False, f"  first answer  {_spread(summary.first_answer)}"
-    for name, counts in (("outcomes", summary.outcomes), ("end of speech by", summary.ended_by)):
-        yield False, f"  {name}  " + (", ".join(f"{what} {n}" for what, n in counts.items() if n) or "–")
-    cuts = summary.false_cuts
-    yield False, f"  false cuts  {cuts.count} of {cuts.of}"
-    yield False, f"  beside the path  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
-    if summary.wer is not None:
-        wer = summary.wer
-        yield False, f"  word errors  {wer.rate * 100:.1f} % of {wer.words:,} words"
-    tasks = [call.task for call in summary.calls if call.task]
-    if tasks:
-        right = sum(task.found == task.wanted for task in tasks)
-        slots, held = sum(task.slots for task in tasks), sum(task.slots_right for task in tasks)
-        yield False, f"  tasks  {right} of {len(tasks)} right, slots {held} of {slots}"
-    if summary.usd is not None:
-        yield False, f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
+    """Yield the lines of the headline, and whether each is one of weight."""
+    lines = tuple(readings.headline(summary))
+    yield from ((line is lines[0], line) for line in lines)
     for engine in summary.engines:
         yield False, f"  {_plain(engine.job)}  {_plain(engine.name)} ({_plain(engine.why)})"
     yield False, f"  clock {summary.clock}, pacing {summary.pacing}, seed {summary.seed}"
@@ -264,11 +233,20 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
         yield True, "the run was ended before its end; the numbers are of the turns up to there"
 
 
-def _spread(spread: Spread) -> str:
-    if not spread.n:
-        return "– (n 0)"
-    ranks = (("p50", spread.p50_us), ("p90", spread.p90_us), ("p95", spread.p95_us), ("p99", spread.p99_us))
-    return "  ".join(f"{name} {ms(us)}" for name, us in ranks) + f"  (n {spread.n})"
+def _guessed(row: Row, verdict: str | None) -> str:
+    """Return what was guessed of *row*, and what came of it, in one line."""
+    outcomes = [guess.outcome for guess in row.guesses]
+    kept, begun = outcomes.count("kept"), outcomes.count("kept") + outcomes.count("dropped")
+    foreseen = outcomes.count("said") + outcomes.count("not said")
+    parts = [f"{kept} of {begun} head starts kept"] if begun else []
+    said = next((guess for guess in row.guesses if guess.outcome == "said"), None)
+    if said:
+        parts.append("foreseen" if said.odds is None else f"foreseen at {said.odds:.2f}")
+    elif foreseen:
+        parts.append(f"none of {foreseen} foreseen came")
+    parts.append("not on the shelf" if verdict is None else f"WRONG HIT: {verdict}" if verdict else "hit")
+    unused = sum(guess.wasted_us for guess in row.guesses)
+    return ", ".join(parts) + (f"; {readings.ms(unused)} not used" if unused else "")
 
 
 def _letter(stage: str) -> str:

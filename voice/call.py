@@ -1,61 +1,39 @@
 """A Call: one caller on one line, turn after turn, until somebody hangs up.
 
-It decides whose turn it is and nothing else: an utterance begins a turn; speech over our voice cuts it;
-speech before any sound, or too soon after it to be about it, supersedes the turn, and its words join the
-next. Every turn leaves a row, closed at
-the moment it ends and written as soon as what it broke off has told its last.
+It decides whose turn it is and nothing else: an utterance begins a turn; what the caller sounds over our
+voice may hold it, cut it, or mean nothing (:mod:`voice.bargein`); speech before any sound, or too soon after
+it to be about it, supersedes the turn, and its words join the next.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from voice import clock
-from voice.budget import Budget
+from voice.barge import Barge
+from voice.bargein import Interruption
 from voice.crew import Crew
 from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
-from voice.ledger import Ledger, Owner
+from voice.ledger import Ledger
 from voice.listen import Ear
-from voice.parts import Entry
-from voice.responder import Said
-from voice.speak import Heard, Mouth, at_once
+from voice.saying import Saying
+from voice.speak import Mouth
 from voice.tape import Tape
-from voice.turn import Desk, Turn, account_for_listening, ask, needs, take_turn, tells
+from voice.turn import Desk, Turn, ask, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.ahead import Ahead
+    from voice.bargein import Verdict
     from voice.events import Event
-    from voice.ledger import Outcome
-    from voice.parts import Kind, Manners, Parts
-    from voice.tts.synthesizer import Speech
+    from voice.parts import Entry, Manners, Parts
+    from voice.responder import Said
 
 GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
-LINGER_US: Final = 100 * clock.MS
-"""What was broken off has so long to tell its last (an LLM's times) before its row is written."""
-REACT_US: Final = 200 * clock.MS
-"""Nobody answers a sound sooner: a caller who speaks on within it goes on with what they were saying."""
-LINE: Final = Owner("line", "own code")
-
-
-@dataclass(slots=True)
-class _Unasked:
-    """Something we say unasked; its zero is when we decided to."""
-
-    kind: Kind
-    number: int
-    ledger: Ledger
-    outcome: Outcome | None = None
-    heard: Heard = field(default_factory=Heard)
-
-    def close(self) -> None:
-        """End the account."""
-        self.ledger.close()
 
 
 class Call:
@@ -67,17 +45,13 @@ class Call:
         self._parts = parts
         self._manners = manners
         self._told = told
-        self._part: Turn | _Unasked | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._unanswered = ""
-        self._owing = False
-        self._numbers = 0
         self._reprompts = 0
         self._spoke_us = 0
         self._paused_us = 0
-        self._due: list[Callable[[], None]] = []
-        """Rows of what was broken off, to be handed out shortly, or when the call is over."""
-        self.history: list[Said] = []
+        self._barge: Barge | None = None
+        """What the caller sounds over a reply of ours, until its final text is there."""
+        self._later: Utterance | None = None
+        """What was said while something protected sounded; it is answered afterwards."""
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
         self.mouth = Mouth(parts.line, self.tape)
@@ -89,7 +63,7 @@ class Call:
     @property
     def settled(self) -> bool:
         """Whether nobody speaks and nothing is owed: the caller has the floor."""
-        return self._part is None and not (self.ear.speaking or self.ear.waiting)
+        return self._saying.part is None and not (self.ear.speaking or self.ear.waiting)
 
     @property
     def sounding_since_us(self) -> int | None:
@@ -101,6 +75,11 @@ class Call:
         """When our last sound ended."""
         return self.mouth.quiet_since_us
 
+    @property
+    def history(self) -> list[Said]:
+        """What was said and heard so far."""
+        return self._saying.history
+
     async def run(self) -> None:
         """Take the call from its greeting to the hang-up."""
         try:
@@ -108,8 +87,7 @@ class Call:
                 await self._take_call(crew)
             self.dangling = crew.dangling
         finally:
-            while self._due:
-                self._due.pop(0)()
+            self._saying.hand_out()
 
     async def _take_call(self, crew: Crew) -> None:
         self._crew = crew
@@ -124,8 +102,7 @@ class Call:
             parts.endpointing.silence_us,
             parts.ahead,
         )
-        if parts.ahead:
-            parts.ahead.begin(crew)
+        self._saying = Saying(self._desk, self._manners, self._told, self._said)
         self.ear = Ear(
             parts.vad,
             parts.transcriber,
@@ -134,8 +111,12 @@ class Call:
             crew=crew,
             text_by=self._text_by,
         )
-        if parts.greeting:
-            self._speak_unasked("greeting", parts.greeting)
+        if parts.ahead:
+            parts.ahead.begin(crew)
+        if parts.notice:
+            self._saying.say("notice", parts.notice, protected=True)
+        elif parts.greeting:
+            self._saying.say("greeting", parts.greeting)
         guard = crew.create_task(self._guard(), name="guard")
         listening = crew.create_task(self._listen(), name="line")
         try:
@@ -144,7 +125,7 @@ class Call:
         finally:
             self.ended = self.ended or "broken off"
             self.ear.hang_up()
-            self._break_off(self.ended)
+            self._saying.break_off(self.ended)
             if parts.ahead:
                 parts.ahead.hang_up()
 
@@ -154,21 +135,31 @@ class Call:
                 sounded_us = self.ear.hear(frame)
                 if sounded_us is not None:
                     self.tape.caller(frame.samples, sounded_us)
+                if self._barge:
+                    self._follow(self._barge)
 
     async def _guard(self) -> None:
-        """Look for what no frame tells: frames that stopped coming, a caller who says nothing."""
-        while True:
+        """Look for what no frame tells: frames that stopped coming, a caller who says nothing, time."""
+        while not self.ended:
             await clock.sleep(GUARD_US)
             self.ear.missed()
-            if not self.settled:
-                continue
-            quiet = clock.now() - max(self.mouth.quiet_since_us, self._spoke_us)
-            if self._parts.reprompt and quiet >= self._manners.idle_us:
-                if self._reprompts >= self._manners.reprompts:
-                    self.ended = "caller said nothing"
-                    return
-                self._reprompts += 1
-                self._speak_unasked("reprompt", self._parts.reprompt)
+            if clock.now() - self.epoch_us >= self._manners.longest_us:
+                self.ended = "the call was too long"
+            elif self.settled:
+                self._idle(clock.now() - max(self.mouth.quiet_since_us, self._spoke_us))
+
+    def _idle(self, quiet_us: int) -> None:
+        """Ask a caller who has been silent for *quiet_us* whether they are there, or hang up."""
+        if quiet_us < self._manners.idle_us:
+            return
+        if self._saying.leaving:
+            self.ended = "we said goodbye"
+        elif self._parts.reprompt:
+            if self._reprompts >= self._manners.reprompts:
+                self.ended = "caller said nothing"
+                return
+            self._reprompts += 1
+            self._saying.say("reprompt", self._parts.reprompt)
 
     def _text_by(self, ended_us: int, decided_us: int) -> int:
         """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent.
@@ -181,10 +172,12 @@ class Call:
             by = end - needs(self._desk, self._parts.phrases.bridge)
         return max(decided_us, min(decided_us + self._manners.text_us, by))
 
+    # --- hearing -----------------------------------------------------------------------------------
+
     def _hear(self, event: Event) -> None:
         match event:
             case SpeechStarted(at_us):
-                self._break_off("the caller spoke", since_us=at_us)
+                self._sound_over(at_us)
                 self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
@@ -201,9 +194,9 @@ class Call:
             case Pause(at_us):
                 self._paused_us = at_us
             case Partial(text, _, whole=True):
-                self._guess(ahead, self._joined(text))
+                self._guess(ahead, self._saying.joined(text))
             case Partial(text):
-                ahead.heard(self._joined(text))
+                ahead.heard(self._saying.joined(text))
             case Resumed():
                 ahead.went_on()
             case _:
@@ -212,132 +205,79 @@ class Call:
     def _guess(self, ahead: Ahead, said: str) -> None:
         """Have *ahead* work on what the turn would be about if the caller's pause were its end."""
         draft = Ledger(self._paused_us)
-        budget, patience = self._budgets(draft.zero_us)
+        budget, patience = self._saying.budgets(draft.zero_us)
         question = ask(
             self._desk, said, tuple(self.history), draft, budget=budget, patience=patience, guess=True
         )
         ahead.paused(question, draft, self.ear.wait)
-
-    def _joined(self, text: str) -> str:
-        """Return *text* behind the words before it that were never answered."""
-        return " ".join(filter(None, (self._unanswered, text)))
-
-    def _budgets(self, zero_us: int) -> tuple[Budget, Budget]:
-        """Return by when something must sound, and by when the answer must, behind a bridge."""
-        return Budget(zero_us + self._manners.budget_us), Budget(zero_us + self._manners.patience_us)
 
     async def _make_ready(self) -> None:
         """Let the responder use the time in which the caller speaks."""
         with contextlib.suppress(Exception):  # it costs nothing but what it would have saved
             await self._parts.responder.make_ready(tuple(self.history))
 
+    # --- over our voice ----------------------------------------------------------------------------
+
+    def _sound_over(self, at_us: int) -> None:
+        """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
+        part = self._saying.part
+        if part is None:
+            return
+        interruption = Interruption(
+            self._manners.barge_in,
+            began_us=at_us,
+            sounding_since_us=part.ledger.first_sound_us,
+            answering=self.mouth.asking,
+            protected=not isinstance(part, Turn) and part.protected,
+        )
+
+        def cut(why: str) -> None:
+            if self._saying.part is part:
+                self._saying.break_off(why, since_us=at_us)
+
+        self._barge = Barge(interruption, self.mouth, part.ledger, cut)
+        self._follow(self._barge)
+
+    def _follow(self, barge: Barge) -> None:
+        """Let *barge* know what the caller sounds by now."""
+        barge.follow(self.ear.stretch)
+        part = self._saying.part
+        if barge.wants_bridge() and isinstance(part, Turn) and not part.urged.done():
+            part.urged.set_result(None)
+
+    def _end_barge(self, text: str) -> Verdict | None:
+        """Return what the stretch was that ends with *text*; ``None`` if it was over no reply."""
+        barge, self._barge = self._barge, None
+        return barge.end(text) if barge else None
+
+    # --- answering ---------------------------------------------------------------------------------
+
     def _answer(self, utterance: Utterance) -> None:
         """Begin the turn that *utterance* ended.
 
         A murmur too short to ask about is no turn, unless it broke us off or words before it wait for an
-        answer: then silence would be ours.
+        answer: then silence would be ours. What was said over a reply that goes on is none either.
         """
+        saying = self._saying
         self._spoke_us = clock.now()
         if utterance.text:
             self._reprompts = 0
-        elif utterance.voiced_us < self._manners.murmur_us and not self._owing:
+        if verdict := self._end_barge(utterance.text):
+            if saying.part:
+                self._later = utterance if verdict.kept else self._later
+                return
+            if verdict.meaning == "stop":
+                saying.note(utterance.text)
+                return
+        if not utterance.text and utterance.voiced_us < self._manners.murmur_us and not saying.owing:
             return
-        self._break_off("the caller spoke again")
-        turn = self._turn(utterance)
-        if (
-            self.ended or self.ear.speaking or self.ear.waiting
-        ):  # it ended, or went on, while the text was being made
-            account_for_listening(turn, self._parts.ahead)
-            turn.ledger.decide("broken off", self.ended or "the caller went on")
-            self._close(turn, "superseded")()
-        else:
-            self._part = turn
-            self._task = self._crew.create_task(
-                self._take(turn, tuple(self.history)), name=f"turn {turn.number}"
-            )
+        saying.break_off("the caller spoke again")
+        # The call ended, or the caller went on, while the text was being made.
+        broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
+        saying.answer(utterance, broken)
 
-    def _turn(self, utterance: Utterance) -> Turn:
-        self._numbers += 1
-        zero = utterance.ended_us
-        said = self._joined(utterance.text)
-        turn = Turn(self._numbers, utterance, said, Ledger(zero), *self._budgets(zero))
-        if self._unanswered:
-            turn.ledger.decide("words joined", "those of the turn before were never answered")
-        return turn
-
-    async def _take(self, turn: Turn, history: tuple[Said, ...]) -> None:
-        try:
-            await take_turn(turn, self._desk, history)
-        finally:
-            self._end(turn)
-
-    def _speak_unasked(self, kind: Kind, speech: Speech) -> None:
-        self._numbers += 1
-        self._part = part = _Unasked(kind, self._numbers, Ledger(clock.now()))
-        self._task = self._crew.create_task(self._say(part, speech), name=kind)
-
-    async def _say(self, part: _Unasked, speech: Speech) -> None:
-        try:
-            sounding = tells(part.ledger, self._parts.forecast, answer=True)
-            with part.ledger.stage("deliver", LINE):
-                await self.mouth.play(at_once(speech), part.heard, sounding)
-            part.outcome = "answered"
-        finally:
-            self._end(part)
-
-    def _break_off(self, why: str, *, since_us: int | None = None) -> None:
-        """Stop what we are saying or about to say, if anything, and write its row.
-
-        *since_us* is when the caller spoke: if that was too soon to be about what sounds, they went on.
-        """
-        part, task = self._part, self._task
-        if part and task:
-            task.cancel()
-            sounded = part.ledger.first_answer_us
-            went_on = since_us is not None and sounded is not None and since_us < sounded + REACT_US
-            part.ledger.decide("broken off", "the caller went on" if went_on else why)
-            self._due.append(self._close(part, "superseded", withdrawn=went_on))
-            work = part.work if isinstance(part, Turn) else None
-            ending = [one for one in (task, work) if one]
-            self._crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {part.number}")
-
-    async def _hand_out(self, row: Callable[[], None], ending: list[asyncio.Task[None]]) -> None:
-        """Hand out a *row* that is due once what was broken off has told its last, or will not soon."""
-        await clock.wait_until(ending, clock.now() + LINGER_US)
-        self._due.remove(row)
-        row()
-
-    def _end(self, part: Turn | _Unasked) -> None:
-        """Write the row of *part*, unless it was broken off and has one."""
-        if self._part is part:
-            self._close(part, "silent")()
-
-    def _close(
-        self, part: Turn | _Unasked, unheard: Outcome, *, withdrawn: bool = False
-    ) -> Callable[[], None]:
-        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded.
-
-        The words of a turn whose answer is *withdrawn* wait for another one, with those that follow.
-        """
-        self._part = self._task = None
-        part.close()
-        ledger, heard = part.ledger, part.heard
-        outcome = part.outcome or (unheard if ledger.first_sound_us is None else "cut")
-        self._owing = outcome in {"superseded", "cut"}
-        utterance, asked, said = None, "", heard.text
-        if isinstance(part, Turn):
-            utterance, asked = part.utterance, part.said
-            said = " ".join(filter(None, (part.aside.text, heard.text)))
-            settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
-            self._unanswered = "" if settled else asked
-            if settled and asked:
-                self.history.append(Said("caller", asked))
-        if heard.text:
-            self.history.append(Said("agent", heard.text, cut=not heard.complete))
-        stalls = clock.stalls(ledger.zero_us, clock.now())
-
-        def hand_out() -> None:
-            account = ledger.account(outcome, stalls)
-            self._told(Entry(part.kind, part.number, account, utterance, asked, said))
-
-        return hand_out
+    def _said(self) -> None:
+        """Know that something was said to its end: what was kept meanwhile is due."""
+        later, self._later = self._later, None
+        if later:
+            self._saying.answer(later, "")

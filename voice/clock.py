@@ -113,13 +113,16 @@ class _MoveOn:
         return None
 
 
-async def wait_until(tasks: Iterable[asyncio.Future[Any]], instant: int) -> bool:
-    """Wait for all *tasks* until *instant* (µs); say whether all are done. None is cancelled."""
+async def wait_until(tasks: Iterable[asyncio.Future[Any]], instant: int, *, first: bool = False) -> bool:
+    """Wait for all *tasks*, or the *first*, until *instant* (µs); say whether it came to that."""
+    tasks = tuple(tasks)
     waiting = [task for task in tasks if not task.done()]
-    if waiting:
-        _, pending = await asyncio.wait(waiting, timeout=max(0, instant - now()) / SECOND)
-        return not pending
-    return True
+    if not waiting or (first and len(waiting) < len(tasks)):
+        return True
+    until = asyncio.FIRST_COMPLETED if first else asyncio.ALL_COMPLETED
+    left = max(0, instant - now()) / SECOND
+    done, pending = await asyncio.wait(waiting, timeout=left, return_when=until)
+    return bool(done) if first else not pending
 
 
 async def offload(function: Callable[..., T], *args: Any, executor: Executor | None = None) -> T:

@@ -112,6 +112,12 @@ class Endpoint:
         self._rule = rule
         return self._over(self._now, voiced=self._rising > 0)
 
+    def so_far(self) -> tuple[int, int]:
+        """Return how many samples of the utterance were voiced, and how long the pause is (0: none)."""
+        rising = self._rising if self.paused else 0
+        silence = self._now - self._last if self.paused and not rising else 0
+        return self._voiced + rising, silence
+
     def process(self, at: int, count: int, *, voiced: bool, edge: Callable[[], int]) -> Signal | None:
         """Take the window of *count* samples at *at* and return what it changed, if anything.
 

@@ -37,3 +37,11 @@ class Line(Protocol):
     def send(self, frame: Int16) -> None:
         """Hand over the next 20 ms of our audio (320 samples), to be heard now. Never blocks."""
         ...
+
+    def clear(self) -> None:
+        """Drop what was handed over and has not sounded: a reply was cut, or is held. Never blocks."""
+        ...
+
+    def end(self) -> None:
+        """Know that a reply has been handed over to its end. Never blocks."""
+        ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -44,6 +44,18 @@ PREROLL: Final = audio.samples(300_000)
 """Audio kept from before the detected start: a soft onset lasts up to 250 ms."""
 TAIL: Final = audio.samples(50_000)
 """What belongs to the utterance before: its last voiced sample and the breath after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The utterance that the caller is in, pauses in it included: what is known of it by now."""
+
+    voiced_us: int
+    silence_us: int
+    """How long the caller has been silent; 0 while they speak."""
+    text: str
+    whole: bool
+    """Whether the text is that of all that was said before the silence."""
 
 
 class Ear:
@@ -92,6 +104,14 @@ class Ear:
     def speaking(self) -> bool:
         """Whether the caller is in an utterance, pauses in it included."""
         return self._endpoint.speaking
+
+    @property
+    def stretch(self) -> Stretch | None:
+        """The utterance that the caller is in; ``None`` while they are in none."""
+        if not self._endpoint.speaking:
+            return None
+        voiced, silence = self._endpoint.so_far()
+        return Stretch(audio.us(voiced), audio.us(silence), *self._partial)
 
     @property
     def epoch_us(self) -> int:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from voice.asr.text import spoken
 
 Kind: TypeAlias = Literal["hesitation", "unfinished", "digits", "spelling"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 class OpenEnd(NamedTuple):
@@ -31,10 +32,10 @@ def _behind(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"(?:^| )(?:{'|'.join(phrases)})$")
 
 
-_DIGITS: Final = _words("zero one two three four five six seven eight nine")
-_NUMBERS: Final = _DIGITS | _words(
-    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty",
-    "fifty sixty seventy eighty ninety hundred thousand million double triple",
+_NUMBERS: Final = _words(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen",
+    "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand",
+    "million double triple",
 )
 _ALSO_DIGITS: Final = _words("oh o owe to too for fore won ate point dot dash hyphen")
 """What is a digit, or joins two, only behind others."""
@@ -57,15 +58,18 @@ _ALWAYS: Final = _words(
 _UNLESS_ASKED: Final = _words(
     "so to from of for in at on with by about into onto between under until till since via without near as",
     "is are was were am be been do does did have has had will would can could should may might must",
-    "need needs want wants going gonna wanna gotta got called says say through when where which that's",
+    "need needs want wants some going gonna wanna gotta got called says say through when where which that's",
     "it's there's here's what's where's who's he's she's name's number's let's",
 )
 """Words that end a question ("what is it for?"), but hardly anything else."""
 _CONTRACTED: Final = re.compile(r"[a-z]+'(?:m|d|ll|ve|re)")
 _CLAUSES: Final = _behind(
-    *("(?:would|i'd|you'd|i'll) like", "and then", "i also", "and also", "as in", "the other", "what about"),
+    *("(?:would|i'd|you'd|i'll) like", "and then", "i also", "and also", "as in", "what about"),
     r"to (?:transfer|move|send|pay|order|schedule|book|make|check|reset|replace|change|cancel|get|see|know"
     r"|find|speak|talk|ask|report|open|close|buy|give|take|use|set|put)",
+    r"(?:can|could|would|will|may) (?:you|i|we)(?: please)?(?: (?:transfer|move|send|pay|order|schedule|book"
+    r"|make|check|reset|replace|change|cancel|get|find|tell|give|bring|mail)(?: me| us)?)?",
+    "(?:a|an|the|my|your|some) (?:new|other|same|next|different|current|local|old|whole)",
     *("(?:and|that|because|but) it", "(?:and|because|but|if) you", "number [a-z]+ is"),
 )
 _FINISHED: Final = _behind(
@@ -83,7 +87,7 @@ _FINISHED: Final = _behind(
 _ABBREVIATIONS: Final = _words("am pm atm id tv us usa ok po cd pc")
 _NUMERAL: Final = re.compile(r"\(?\d[\d,.)-]*")
 _LETTERS: Final = re.compile(r"(?:[a-z][.-])+[a-z]?")
-_TRAILING: Final = re.compile(r"(?:\.\.+|…|[,;:~–—-])[\s\"'”’]*$")
+_TRAILING: Final = re.compile(r"(?:\.{3,}|…|[,;:~–—-])[\s\"'”’]*$")
 _AS_IN: Final = re.compile(r"(?:^| )[a-z] as in [a-z]+$")
 _SIGNS: Final = re.compile(r"[^\w' .,()/:$€£%-]|_")
 
@@ -99,15 +103,18 @@ def open_end(text: str) -> OpenEnd | None:
     asked = said.rstrip("\"'”’ ").endswith("?")
     if dictated := _dictated(words):
         return OpenEnd(dictated, last)
-    if trailing := _TRAILING.search(said):
-        return OpenEnd("unfinished", trailing[0].strip())
     if _FILLER.fullmatch(last) or (not asked and _hesitates(last, phrase)):
         return OpenEnd("hesitation", last)
-    return OpenEnd("unfinished", last) if _is_unfinished(last, phrase, asked=asked) else None
+    if _is_unfinished(last, phrase, asked=asked):
+        return OpenEnd("unfinished", last)
+    trailing = _TRAILING.search(said)
+    return OpenEnd("unfinished", trailing[0].strip()) if trailing else None
 
 
 def _hesitates(last: str, phrase: str) -> bool:
-    return (last in _HESITATIONS or bool(_THINKING.search(phrase))) and not _FINISHED.search(phrase)
+    if _FINISHED.search(phrase) or _CLAUSES.search(phrase):
+        return False
+    return last in _HESITATIONS or _THINKING.search(phrase) is not None
 
 
 def _is_unfinished(last: str, phrase: str, *, asked: bool) -> bool:

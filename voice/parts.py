@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from voice.bargein import Rules
 
 if TYPE_CHECKING:
     from voice.ahead import Ahead
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from voice.turn import Phrases
     from voice.vad import Vad
 
-Kind: TypeAlias = Literal["turn", "greeting", "reprompt"]
+Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class Manners:
     """Silence after which we ask whether the caller is still there."""
     reprompts: int = 2
     """How often we ask before we hang up."""
+    longest_us: int = 4 * 3_600_000_000
+    """A call ends after so long."""
+    barge_in: Rules = field(default_factory=Rules)
+    """What the caller's sound over ours means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Parts:
     voice: Synthesizer
     forecast: Forecast
     phrases: Phrases
+    notice: Speech | None = None
+    """Said first, and heard to its end whatever the caller says: a legal notice."""
     greeting: Speech | None = None
     reprompt: Speech | None = None
     ahead: Ahead | None = None

@@ -75,6 +75,8 @@ class Reply:
     because: str = ""
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
     """Further sentences; closed when the reply has been said or broken off, and never touched on a guess."""
+    ends_call: bool = False
+    """It says goodbye: a caller who then says nothing is not asked whether they are there."""
     settled: bool = False
     """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
     acts: bool = False

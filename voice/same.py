@@ -2,7 +2,7 @@
 
 Work begun on a partial text may be kept for such a final text. Case, punctuation, white space, fillers, the
 spelling of contractions and of numbers make no difference; any other word added, lost or changed does, and in
-doubt two texts are different. The fillers and contractions are English.
+doubt two texts are different. Fillers and contractions are English; a text with other letters keeps its fillers.
 """
 
 from __future__ import annotations
@@ -116,8 +116,9 @@ def normal(text: str) -> str:
             plain = written.sub(said, plain)
     words = [word.strip("'") for word in normalise(plain).split()]
     unfilled = " ".join(filter(None, words))
-    # What is nothing but a filler stays: "hm?" is not silence.
-    unfilled = _FILLERS.sub(_kept, unfilled).strip() or unfilled
+    if unfilled.isascii():
+        # What is nothing but a filler stays: "hm?" is not silence.
+        unfilled = _FILLERS.sub(_kept, unfilled).strip() or unfilled
     spelt = " ".join(_SPELLINGS.get(word, word) for word in unfilled.split())
     return _STUTTERS.sub(r"\1\2", _WOULD.sub(r"\1\2 would ", spelt))
 

@@ -1,5 +1,7 @@
 """The Mouth: speech in, paced 20 ms frames out; it knows what has been heard and stops within a frame.
 
+It can be held: it falls silent within a frame, keeps what it has to say, and goes on from there.
+
 Frames leave on the clock's own schedule, each 20 ms after the one before, so that a late wake-up is caught
 up and never adds up. Until its first audible sample has left, a reply has no schedule to keep: it sounds
 when it is handed over, not when it should have been. Only one reply sounds at a time.
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 LATE_US: Final = 60 * clock.MS
 """A frame later than this is an underrun: the schedule begins anew, for no line buffers more."""
+
+ASKED: Final = 0.6
+"""Of a question so much is heard before it is answered."""
 
 Sounding: TypeAlias = "Callable[[int, int], None]"
 """Called once with when the first audible sample left: by the clock, and by the tape."""
@@ -50,11 +55,28 @@ class Mouth:
         self._line = line
         self._tape = tape
         self._turn = asyncio.Lock()
+        self._free = asyncio.Event()
+        self._free.set()
         self._due = 0
+        self.asking = False
+        """Whether what sounds, or sounded last, has asked a question that was mostly heard."""
         self.sounding_since_us: int | None = None
         """Since when a reply has been sounding; ``None`` while none is."""
         self.quiet_since_us = clock.now()
         """When our last sound ended."""
+
+    @property
+    def held(self) -> bool:
+        """Whether it keeps silent, whatever it has to say."""
+        return not self._free.is_set()
+
+    def hold(self) -> None:
+        """Fall silent within a frame, and keep what was to be said."""
+        self._free.clear()
+
+    def go_on(self) -> None:
+        """Say what was held."""
+        self._free.set()
 
     async def play(self, pieces: AsyncGenerator[Speech, None], heard: Heard, sounding: Sounding) -> None:
         """Play *pieces* one after another, adding to *heard*; cancelling stops within a frame."""
@@ -64,6 +86,7 @@ class Mouth:
             try:
                 async for piece in pieces:
                     told = await self._piece(piece, heard, None if told else sounding) or told
+                self._line.end()
                 await clock.sleep_until(self._due)
                 heard.complete = True
             finally:
@@ -76,18 +99,31 @@ class Mouth:
         try:
             while sent < size:
                 await clock.sleep_until(self._due)
+                again = self.held
+                if again:
+                    await self._wait(piece.samples[sent : sent + audio.EDGE] if sent else None)
                 mute = sounding is not None and not told
-                place = self._send(piece.samples[sent : sent + audio.FRAME], begins=mute)
+                frame = piece.samples[sent : sent + audio.FRAME]
+                place = self._send(audio.fade(frame, began=again and sent > 0), begins=mute or again)
                 if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
                     told = True
                     self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
                 sent = min(sent + audio.FRAME, size)
                 heard.text = _so_far(before, piece.text, sent / size)
+                self.asking = piece.text.rstrip().endswith("?") and sent > ASKED * size
         except asyncio.CancelledError:
+            self._line.clear()
             if 0 < sent < size:
                 self._send(audio.fade(piece.samples[sent : sent + audio.EDGE], ended=True))
             raise
         return told
+
+    async def _wait(self, last: Int16 | None) -> None:
+        """Fade *last* out and keep silent until we may go on."""
+        self._line.clear()
+        if last is not None and last.size:
+            self._send(audio.fade(last, ended=True))
+        await self._free.wait()
 
     def _send(self, samples: Int16, *, begins: bool = False) -> int:
         """Hand over a frame, filled up with silence; return its place on the tape."""

@@ -6,6 +6,7 @@ the budget something sounds. If no answer can, the bridge does, and the answer f
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
@@ -21,8 +22,6 @@ from voice.speak import Heard, at_once
 from voice.text import speakable
 
 if TYPE_CHECKING:
-    import asyncio
-
     from voice.ahead import Ahead
     from voice.crew import Crew
     from voice.events import Utterance
@@ -65,6 +64,10 @@ class Phrases:
     """Said when no answer comes at all."""
 
 
+def _open() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()
+
+
 @dataclass(slots=True)
 class Turn:
     """One turn, its account, its two deadlines, and what the caller heard of it."""
@@ -84,6 +87,10 @@ class Turn:
     aside: Heard = field(default_factory=Heard)
     """What was heard of bridge and apology: sounds, no answers, so no part of the conversation."""
     rendering: Rendering = field(default_factory=Rendering)
+    urged: asyncio.Future[None] = field(default_factory=_open)
+    """Done when the caller asked if we are there: then the bridge goes at once."""
+    ends_call: bool = False
+    """Whether its answer says goodbye."""
     shelved: bool = False
     """Whether the answer's opening was ready before it was asked for."""
     reply: Lane | None = None
@@ -134,7 +141,9 @@ async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
     turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
     try:
-        if not await clock.wait_until([rendering.ready], last_moment(turn.budget, desk, phrases.bridge)):
+        moment = last_moment(turn.budget, desk, phrases.bridge)
+        await clock.wait_until([rendering.ready, turn.urged], moment, first=True)
+        if not rendering.ready.done():
             await bridge(turn, desk)
             await clock.wait_until([rendering.ready], last_moment(turn.patience, desk, phrases.apology))
         if rendering.failure:
@@ -183,7 +192,8 @@ def needs(desk: Desk, phrase: Speech) -> int:
 async def bridge(turn: Turn, desk: Desk) -> None:
     """Keep the promise with a sound; the answer is still being made."""
     left, need = turn.budget.left() // clock.MS, needs(desk, desk.phrases.bridge) // clock.MS
-    turn.ledger.decide("bridge", f"no answer yet, {left} ms left, and the bridge needs {need} ms")
+    because = f"no answer yet, {left} ms left, and the bridge needs {need} ms"
+    turn.ledger.decide("bridge", "the caller asked if we are there" if turn.urged.done() else because)
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
     sounding = tells(turn.ledger, desk.forecast, answer=False)
     await desk.mouth.play(at_once(desk.phrases.bridge), turn.aside, sounding)
@@ -214,6 +224,7 @@ async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
         await rendering.put(desk.phrases.pardon)
         return
     reply = await choose(turn, desk, history)
+    turn.ends_call = reply.ends_call
     async with contextlib.aclosing(reply.rest) as rest:
         with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
             pieces = split(speakable(reply.text))

@@ -106,7 +106,8 @@ class Address:
         text = unspelled(text)
         alone = self._parts(text)
         if not alone.missing:
-            return Reading(alone.whole, alone.whole, alone.start, alone.end, whole=True)
+            over = not re.search(r"\d", text[alone.end :])
+            return Reading(alone.whole, alone.whole, alone.start, alone.end, whole=over)
         if not asked and not alone.street:
             return None
         said = _BREATHS.sub(r"\1\2", " ".join(f"{before} {text}".split()))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+_LEFT_BEHIND: Final = re.compile(r" *(?:\||(?:please|thank you|thanks)\b)")
+"""What ends a value: thanks, or another value that was taken out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +15,7 @@ class Reading:
     """A value found in a text, from ``start`` to ``end``.
 
     ``spoken`` is the value as we say it. ``missing`` is what to ask if only a part was said; ``value`` is
-    then what the reader wants back as *before*. ``whole``: no words that may follow would be part of it
-    ("135 dollars" is, "135" is not).
+    then what the reader wants back as *before*.
     """
 
     value: str
@@ -21,10 +24,15 @@ class Reading:
     end: int
     missing: str = ""
     whole: bool = False
+    """Whether no words that may follow would be part of it: "135 dollars" is, "135" is not."""
 
     def ends(self, text: str) -> bool:
         """Say whether nothing stands behind it in *text*, in which it was found."""
         return not text[self.end :].strip()
+
+    def grows(self, text: str) -> bool:
+        """Say whether words may follow *text* that would be part of it: not if it is whole or left behind."""
+        return not self.whole and not _LEFT_BEHIND.match(text, self.end)
 
 
 class Reader(Protocol):

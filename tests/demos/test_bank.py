@@ -54,20 +54,23 @@ def rows(database, sql, *values):
 SPOKEN = {
     "check balance": (
         ["hi this is mary I need my balance", "the savings one please"],
-        "Your savings account balance is $48,000.",
+        "Okay, your savings account. The balance is $48,000.",
     ),
     "transfer money": (
         ["I want to transfer 50 dollars from checking to savings"],
-        "50 dollars has been transferred from your checking to your savings account.",
+        "Okay, 50 dollars from checking to savings. The money has been transferred.",
     ),
-    "replace card": (["somebody stole my debit card"], "I have ordered you a replacement debit card."),
+    "replace card": (
+        ["somebody stole my debit card"],
+        "Okay, your debit card. I have ordered you a replacement.",
+    ),
     "schedule appointment": (
         ["I'd like to make an appointment", "friday", "at two fifteen in the afternoon"],
-        "Your appointment has been scheduled for Friday at 2:15 PM.",
+        "Okay, Friday at 2:15 PM. Your appointment has been scheduled.",
     ),
     "reset password": (
         ["I forgot my password", "five five five oh one two", "nine nine eight eight"],
-        "Your password reset link has been sent to your phone.",
+        "Okay, I will send a link to your phone. Your password reset link has been sent.",
     ),
     "get branch hours": (
         ["when do you open"],
@@ -75,11 +78,12 @@ SPOKEN = {
     ),
     "order checks": (
         ["I'm out of checks", "12 oak avenue", "forest ranch california", "zip is nine five nine four two"],
-        "A new checkbook has been sent to 12 Oak Avenue, Forest Ranch, California, 95942.",
+        "Okay, I have your address."
+        " A new checkbook has been sent to 12 Oak Avenue, Forest Ranch, California, 95942.",
     ),
     "pay bill": (
         ["I have to pay a bill", "the company is river water", "one main street bend oregon 97001", "$20.50"],
-        "20.50 dollars has been paid to river water.",
+        "Okay, 20.50 dollars to river water. The bill has been paid.",
     ),
 }  # fmt: skip
 
@@ -107,7 +111,7 @@ async def test_a_transfer_to_the_same_account_is_asked_about_again(call):
 
 async def test_money_that_is_not_there_is_said_and_not_moved(call, database):
     [(_, reply)] = await talk(call, "transfer 90000 dollars from checking to savings")
-    assert reply.startswith("I'm sorry, there is not enough money")
+    assert "I'm sorry, there is not enough money" in reply
     assert rows(database, "SELECT cents FROM account WHERE customer = '1001'") == [(25_000_00,), (48_000_00,)]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ from voice import audio, clock
 from voice.asr.text import is_words, normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from voice.asr.transcriber import Dictation, Transcriber, Transcript
     from voice.audio import Int16
@@ -23,6 +24,8 @@ HELD_US: Final = 5_000
 """What a call may hold the loop on average: far more than it should, for the machine may be busy."""
 EDGE_US: Final = 300_000
 """A word may seem to end so much after the sound."""
+WHOLE_US: Final = 2_000_000
+"""A pause's text is waited for so long; an engine need not have one before it is asked."""
 
 
 async def check_transcriber(
@@ -44,7 +47,14 @@ async def check_transcriber(
     await transcriber.warm()
     await transcriber.warm()
     trial = _Trial(transcriber, sound, words, at)
-    for promise in (trial.hears, trial.holds_nobody, trial.goes_on, trial.waits_again, trial.keeps_apart):
+    for promise in (
+        trial.hears,
+        trial.tells,
+        trial.holds_nobody,
+        trial.goes_on,
+        trial.waits_again,
+        trial.keeps_apart,
+    ):
         await promise()
     if knows_silence:
         await trial.knows_silence()
@@ -82,6 +92,27 @@ class _Trial:
             all(began <= word.began_us <= word.ended_us <= ended for word in transcript.words),
             "words stand inside their sound, on the media's clock",
         )
+
+    async def tells(self) -> None:
+        listener = _Listener()
+        dictation = listener.dictation = self._begin(listener)
+        with listener.inside():
+            _feed(dictation, self.sound)
+            _hold(not dictation.whole, "nothing is whole before a pause")
+            self._pause(dictation)
+            at_once = dictation.whole
+        await listener.wait()
+        _hold(at_once or dictation.whole == listener.was_whole, "that the text is whole is told")
+        with listener.inside():
+            dictation.resume()
+            _hold(not dictation.whole, "a pause that was not the end has no whole text")
+            self._pause(dictation)
+        await listener.wait()
+        _hold(not listener.out_of_turn, "changes are told when work has ended, not from inside a method")
+        whole, partial = dictation.whole, dictation.partial
+        text = (await dictation.final()).text
+        _hold(not whole or text == partial, f"a whole text is final, but {partial!r} became {text!r}")
+        dictation.drop()
 
     async def holds_nobody(self) -> None:
         dictation = self._begin()
@@ -133,10 +164,47 @@ class _Trial:
     def _begin(self, changed: Callable[[], None] = lambda: None) -> Dictation:
         return self.transcriber.begin(self.at, changed)
 
+    @staticmethod
+    def _pause(dictation: Dictation) -> None:
+        """Let half a second of silence follow, as a call would."""
+        dictation.pause()
+        _feed(dictation, audio.silence(audio.RATE // 2))
+
     def _hold_heard(self, transcript: Transcript, promise: str) -> None:
         heard = normalise(transcript.text).split()
         missed = [word for word in self.words if normalise(word) not in heard]
         _hold(not missed, f"{promise}, but {', '.join(missed)} is not in {transcript.text!r}")
+
+
+class _Listener:
+    """Who is told of changes: it notes whether the text was whole, and that it was told out of turn."""
+
+    def __init__(self) -> None:
+        self.dictation: Dictation | None = None
+        self.was_whole = False
+        self.out_of_turn = False
+        self._busy = False
+        self._whole = asyncio.Event()
+
+    def __call__(self) -> None:
+        self.out_of_turn |= self._busy
+        self.was_whole = self.dictation is not None and self.dictation.whole
+        if self.was_whole:
+            self._whole.set()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Know that a method is being called."""
+        self._busy = True
+        self._whole.clear()
+        yield
+        self._busy = False
+
+    async def wait(self) -> None:
+        """Wait until the text is whole, but not for ever."""
+        if self.dictation is not None and not self.dictation.whole:
+            async with clock.move_on_at(clock.now() + WHOLE_US):
+                await self._whole.wait()
 
 
 def _feed(dictation: Dictation, sound: Int16) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from voice.audio import Int16
 
 LISTENED_US: Final = 1_000_000
+TOLD: Final = audio.samples(300_000)
+"""Silence after which the words so far are asked for: no word is cut there. Vosk itself waits longer."""
 
 
 def missing() -> str | None:
@@ -59,12 +62,14 @@ class Vosk:
         await asyncio.get_running_loop().run_in_executor(worker, self._unload)
         worker.shutdown()
 
-    def work(self, hearing: Hearing, sound: bytes, *, last: bool) -> asyncio.Future[None]:
-        """Have the worker hear *sound*, and say what was heard if it is the *last*."""
+    def work(
+        self, hearing: Hearing, sound: bytes, *, tell: bool = False, last: bool = False
+    ) -> asyncio.Future[None]:
+        """Have the worker hear *sound*, and *tell* the words so far, or end if it is the *last*."""
         loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._worker, self._hear, hearing, sound, last)
+        return loop.run_in_executor(self._worker, partial(self._hear, hearing, sound, tell=tell, last=last))
 
-    def _hear(self, hearing: Hearing, sound: bytes, last: bool) -> None:  # noqa: FBT001 - executors pass by place
+    def _hear(self, hearing: Hearing, sound: bytes, *, tell: bool = False, last: bool = False) -> None:
         if hearing.forgotten:
             hearing.recogniser = None
             return
@@ -73,7 +78,7 @@ class Vosk:
 
             hearing.recogniser = vosk.KaldiRecognizer(self._loaded(), audio.RATE)
             hearing.recogniser.SetWords(True)  # noqa: FBT003 - vosk's own signature
-        hearing.hear(sound)
+        hearing.hear(sound, tell=tell)
         if last:
             hearing.end()
 
@@ -116,9 +121,9 @@ class Hearing:
         self.results: list[dict[str, Any]] = []
         self.partial = ""
 
-    def hear(self, sound: bytes) -> None:
-        """Hear *sound*; keep the words told, and those half told."""
-        if sound and self.recogniser.AcceptWaveform(sound):
+    def hear(self, sound: bytes, *, tell: bool = False) -> None:
+        """Hear *sound*; keep the words told, and those half told. *tell*: have all of them told."""
+        if (sound and self.recogniser.AcceptWaveform(sound)) or tell:
             self.results.append(json.loads(self.recogniser.Result()))
         open_text: str = json.loads(self.recogniser.PartialResult()).get("partial", "")
         self.partial = joined(self.results, open_text)
@@ -155,6 +160,10 @@ class VoskDictation:
         self._changed = changed
         self._hearing = Hearing()
         self._waiting: list[bytes] = []
+        self._silence: int | None = None
+        """Samples fed since the pause; ``None`` while the caller speaks."""
+        self._pauses = 0
+        self._told = False
         self._batch: asyncio.Future[None] | None = None
         self._final: asyncio.Future[None] | None = None
         self._work: list[Work] = []
@@ -167,20 +176,25 @@ class VoskDictation:
 
     @property
     def whole(self) -> bool:
-        """Whether the last words have been told: half told, they may still become others."""
-        return self._final is not None and self._final.done() and self._fault is None
+        """Whether the words up to the pause have been told: half told, they may still become others."""
+        return self._told
 
     def feed(self, samples: Int16) -> None:
         """Take the next samples; they are heard at once, or together when the worker is free."""
         self._waiting.append(samples.tobytes())
+        if self._silence is not None:
+            self._silence += samples.size
         if self._batch is None and self._final is None:
             self._send()
 
     def pause(self) -> None:
-        """Have nothing to bring forward: all that was fed is being heard."""
+        """Have the words so far told when the silence has lasted; all that was fed is being heard."""
+        if self._silence is None:
+            self._silence, self._pauses = 0, self._pauses + 1
 
     def resume(self) -> None:
-        """Have nothing to take back: the words so far stand."""
+        """Go on; the words told so far stand."""
+        self._silence, self._told = None, False
 
     async def final(self) -> Transcript:
         """Return the text of all that was fed."""
@@ -209,17 +223,22 @@ class VoskDictation:
     def _send(self, *, last: bool = False) -> asyncio.Future[None]:
         sound = b"".join(self._waiting)
         self._waiting.clear()
-        began = clock.now()
-        batch = self._engine.work(self._hearing, sound, last=last)
+        began, pause = clock.now(), self._pauses if self._silence_lasts() else None
+        batch = self._engine.work(self._hearing, sound, tell=pause is not None, last=last)
         self._batch = batch
-        batch.add_done_callback(lambda done: self._heard(done, began))
+        batch.add_done_callback(lambda done: self._heard(done, began, pause))
         return batch
 
-    def _heard(self, batch: asyncio.Future[None], began: int) -> None:
+    def _silence_lasts(self) -> bool:
+        return self._silence is not None and self._silence >= TOLD and not self._told
+
+    def _heard(self, batch: asyncio.Future[None], began: int, pause: int | None) -> None:
         if self._batch is batch:
             self._batch = None
         self._work.append(Work(began, clock.now(), used=True))
         self._fault = self._fault or batch.exception()
+        if self._silence is not None and self._fault is None:
+            self._told = self._told or pause == self._pauses
         if self._waiting and self._final is None and self._fault is None:
             self._send()
         if not self._hearing.forgotten:

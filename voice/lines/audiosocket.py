@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from voice.errors import ConfigError
 from voice.lines.dialect import Abilities, AudioIn, CallInfo, Hangup, Odd, Started
 from voice.lines.keys import pressed
-from voice.lines.pcm import Framed, Joined
+from voice.lines.pcm import FRAMES_A_SECOND, Framed, Joined
 from voice.sound.encoding import called
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ ERRORS: Final[Mapping[int, str]] = {
 HEADER: Final = Struct(">BH")
 FIRST: Final = HEADER.pack(UUID, 16)
 """What a stream begins with; 16 bytes of UUID follow."""
-FRAMES_A_SECOND: Final = 50
 
 
 class AudioSocket:

@@ -87,7 +87,7 @@ class MarkPlayed:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Nothing is left in the far side's queue; ``left`` is how many samples of it were not played."""
+    """Nothing is left in the far side's queue; ``left`` is how many samples of it were never played."""
 
     left: int = 0
 

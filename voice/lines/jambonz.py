@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, field
 from voice.lines.control import PENDING, Marks, call_info, compact, table
 from voice.lines.dialect import Abilities, MarkPlayed, Odd
 from voice.lines.keys import pressed
+from voice.lines.pcm import FRAMES_A_SECOND
 from voice.lines.pcm_websocket import Opened
 from voice.sound.encoding import called
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from voice.lines.pcm_websocket import Told
 
 RATES: Final = (8_000, 16_000, 24_000, 48_000, 64_000)
-FRAMES_A_SECOND: Final = 50
 MARKER: Final = b"\xff\xff"
 """A sample of −1."""
 PUSH: Final = 1_280

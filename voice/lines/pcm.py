@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from voice.audio import join, silence
 
 if TYPE_CHECKING:
     from voice.audio import Int16
     from voice.sound.encoding import Encoding
+
+FRAMES_A_SECOND: Final = 50
+"""A frame is 20 ms on every wire."""
 
 
 class Joined:

@@ -154,7 +154,7 @@ class PcmWebsocket:
     def _admit(self, told: Told) -> Inbound:
         """Return *told* if its time has come; what it is otherwise."""
         if isinstance(told, Odd):
-            return self._end(told) if told.fatal else told
+            return self._end(told) if told.fatal and not self._said else Odd(told.why)
         if not isinstance(told, Opened):
             return told if self._said else Odd(f"{type(told).__name__} before the start")
         if self._said:

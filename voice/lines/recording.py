@@ -92,6 +92,12 @@ class RecordedLine:
     def send(self, frame: Int16) -> None:
         """Take our audio; nobody is there to hear it."""
 
+    def clear(self) -> None:
+        """Have nothing to drop: what is sent sounds at once."""
+
+    def end(self) -> None:
+        """Know that a reply is over."""
+
     async def listen(self) -> AsyncIterator[Frame]:
         """Yield the caller's frames, each when it has been spoken to its end."""
         self._epoch = self._clip_ended_us = clock.now()

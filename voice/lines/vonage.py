@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from voice.lines.control import Marks, call_info, compact, table
 from voice.lines.dialect import Abilities, MarkPlayed, Odd
 from voice.lines.keys import pressed
+from voice.lines.pcm import FRAMES_A_SECOND
 from voice.lines.pcm_websocket import Opened
 from voice.sound.encoding import called
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from voice.lines.pcm_websocket import Told
 
 CONTENT: Final = re.compile(r"audio/l16\s*;\s*rate=(8000|16000|24000)")
-FRAMES_A_SECOND: Final = 50
 AHEAD_US: Final = 60_000_000
 """Vonage buffers 3,072 messages, about 60 s."""
 

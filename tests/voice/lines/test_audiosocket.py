@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,7 +74,7 @@ def test_however_the_stream_is_cut_it_means_the_same(messages, cuts):
     whole, cut = AudioSocket(), AudioSocket()
     expected = plain(whole.receive(stream))
     edges = [0, *sorted(min(at, len(stream)) for at in cuts), len(stream)]
-    pieces = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [stream[a:b] for a, b in pairwise(edges)]
     assert plain([event for piece in pieces for event in cut.receive(piece)]) == expected
     assert cut._held == whole._held == b""
 
@@ -176,7 +178,9 @@ def test_an_end_inside_a_message_is_noticed():
     )
 
 
-@pytest.mark.parametrize("bad", [UUID, b"\x03\x00\x00", b"\x03\x00\x02\x31\x32", b"\x03\x00\x01\xe9", b"\x05\0\0"])
+@pytest.mark.parametrize(
+    "bad", [UUID, b"\x03\x00\x00", b"\x03\x00\x02\x31\x32", b"\x03\x00\x01\xe9", b"\x05\0\0"]
+)
 def test_a_message_that_means_nothing_costs_itself(bad):
     """TEL-04: the call goes on."""
     events = begun().receive(bad + b"\x03\x00\x01*")
@@ -212,4 +216,4 @@ def test_asterisk_does_nothing_that_its_socket_cannot():
     assert (*dialect.mark("m"), *dialect.dtmf("1"), *dialect.transfer("sales"), *dialect.begin_reply()) == ()
     abilities = dialect.abilities
     assert abilities.keeps_alive
-    assert not (abilities.buffers or abilities.marks or abilities.clears or abilities.transfers)
+    assert not any((abilities.buffers, abilities.marks, abilities.clears, abilities.transfers))

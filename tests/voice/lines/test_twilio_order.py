@@ -1,4 +1,4 @@
-"""Whatever the order of arrival: nothing twice, nothing before what is older, places that are the media's own."""
+"""Whatever the order of arrival: nothing twice, nothing before what is older, and places that are its own."""
 
 from __future__ import annotations
 
@@ -68,6 +68,14 @@ def test_a_jump_of_the_stamps_is_told_as_it_is_and_a_new_count_goes_on():
     assert dropped == 0
 
 
+def test_a_clock_that_was_set_back_goes_on_from_where_it_is():
+    """AUD-18: what comes behind it keeps its distance."""
+    stamps = [0, 20, 40, 60, 10, 30, 230, 250]
+    out, dropped = taken([chunk(number, stamp) for number, stamp in enumerate(stamps)])
+    assert [at // 8 for _, at in out] == [0, 20, 40, 60, 80, 100, 300, 320]
+    assert dropped == 0
+
+
 def test_silence_that_was_not_sent_is_a_gap_and_holds_nothing_up():
     """AUD-15, AUD-18: the count goes on, the stamps have moved."""
     order = Reorder(8)
@@ -83,7 +91,8 @@ def test_stamps_that_tremble_neither_tear_nor_drop():
 
 
 @pytest.mark.parametrize(
-    ("stamped", "at"), [((False, False), [None] * 5), ((True, False), [0, 160, 320, 480, 640]), ((False, True), None)]
+    ("stamped", "at"),
+    [((False, False), [None] * 5), ((True, False), [0, 160, 320, 480, 640]), ((False, True), None)],
 )
 def test_stamps_or_counts_or_both_may_be_missing(stamped, at):
     """AUD-18"""

@@ -1,0 +1,104 @@
+"""Speculation on and off on the same recordings: two runs, one table, n beside each number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from turnbudget import readings
+from turnbudget.records import Comparison, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from turnbudget.config import Config
+    from turnbudget.records import Spread, Summary
+    from turnbudget.replay import Plan
+    from turnbudget.runs import Run
+
+SIDES: Final = (("without", "off", False), ("with speculation", "on", True))
+"""What each side is called, how its folder's name ends, and whether it speculates."""
+
+
+def speculating(config: Config, *, on: bool) -> Config:
+    """Return *config* with speculation on or off, whatever it says."""
+    return msgspec.structs.replace(config, speculation=msgspec.structs.replace(config.speculation, on=on))
+
+
+def both(plan: Plan) -> list[Plan]:
+    """Return *plan* twice, without speculation and with it, each into a folder of its own."""
+    return [
+        replace(
+            plan,
+            folder=plan.folder.with_name(f"{plan.folder.name}-{end}"),
+            config=speculating(plan.config, on=on),
+        )
+        for _, end, on in SIDES
+    ]
+
+
+def compared(plans: Sequence[Plan], runs: Sequence[Run]) -> Comparison:
+    """Return the comparison of the *runs* of *plans*, which are those of :func:`both`."""
+    return Comparison(
+        sides=tuple(
+            Side(label=label, folder=plan.folder.name, summary=run.summary)
+            for (label, _, _), plan, run in zip(SIDES, plans, runs, strict=True)
+        )
+    )
+
+
+def table(comparison: Comparison) -> Table:
+    """Return *comparison* as a table to print."""
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("of all caller turns", overflow="fold")
+    for side in comparison.sides:
+        shown.add_column(Text(side.label), justify="right", overflow="fold")
+    for line in _lines(comparison):
+        shown.add_row(*line)
+    return shown
+
+
+def columns(comparison: Comparison) -> dict[str, list[str] | list[list[str]]]:
+    """Return *comparison* as the page draws it."""
+    return {
+        "labels": [side.label for side in comparison.sides],
+        "folders": [side.folder for side in comparison.sides],
+        "lines": _lines(comparison),
+    }
+
+
+def _lines(comparison: Comparison) -> list[list[str]]:
+    """Return each measure with its value on every side."""
+    sides = [dict(_measures(side.summary)) for side in comparison.sides]
+    return [[name, *(side[name] for side in sides)] for name in sides[0]]
+
+
+def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield what one side came to; what was right stands beside how fast it was."""
+    budget = readings.ms(summary.budget_us)
+    made = summary.guesses
+    yield "first answer within 200 ms", readings.good(summary.under_200)
+    yield f"first answer within {budget}", readings.good(summary.answered_in_time)
+    yield f"first sound within {budget}", readings.good(summary.in_time)
+    yield "first answer, p50 / p95 / p99", _spread(summary.first_answer)
+    yield "false cuts", readings.bad(summary.false_cuts)
+    yield "wrong hits, of the hits", readings.bad(summary.wrong_hits)
+    yield "hits", readings.good(summary.hits)
+    yield "work ahead that was taken up", readings.ms(made.saved_us)
+    yield "work on guesses not used", readings.ms(made.unused_us)
+    if summary.wer:
+        yield "word errors", readings.word_errors(summary)
+    if any(call.task for call in summary.calls):
+        yield "tasks", readings.tasks(summary.calls)
+
+
+def _spread(spread: Spread) -> str:
+    if not spread.n:
+        return "– (n 0)"
+    ranks = (spread.p50_us, spread.p95_us, spread.p99_us)
+    return " / ".join(readings.ms(us).removesuffix(" ms") for us in ranks) + f" ms (n {spread.n})"
