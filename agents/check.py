@@ -17,7 +17,7 @@ from voice.clock import MS, SECOND
 from voice.crew import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agents.agent import Agent
 
@@ -131,15 +131,21 @@ class _Trial:
         """Judge what it foresees, if it is one that does."""
         if not isinstance(self._agent, Foresees):
             return
-        both = {"fixed": self._agent.fixed(), "next_openings": self._agent.next_openings(self._context)}
-        for name, texts in both.items():
-            told: Any = texts
-            if not isinstance(told, tuple) or not all(
-                isinstance(text, str) and text.strip() for text in told
-            ):
-                self.broken.append(f"{name} is no tuple of texts")
-            elif any("{" in text for text in told):
-                self.broken.append(f"{name} has a text with a hole in it")
+        agent, context = self._agent, self._context
+        ways: dict[str, Callable[[], Any]] = {
+            "fixed": agent.fixed,
+            "next_openings": lambda: agent.next_openings(context),
+        }
+        for name, way in ways.items():
+            try:
+                texts = way()
+            except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+                self.broken.append(f"{name} raises {error!r}")
+                continue
+            if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
+                self.broken.append(f"{name} gives no tuple of texts")
+            elif any("{" in text or not text.strip() for text in texts):
+                self.broken.append(f"{name} has a text with a hole in it, or an empty one")
 
     def _judge(self, utterance: str, answer: _Answer) -> None:
         if answer.blocked:

@@ -64,12 +64,13 @@ def each(ask: Callable[[str], object], texts: Sequence[str]) -> float:
 async def start(store: Store, voice: Synthesizer, texts: Sequence[str], most_bytes: int) -> None:
     """Print what a start with *most_bytes* of memory takes, and what is found then."""
     shelf = Shelf(voice, most_bytes=most_bytes, store=store)
-    before, began = resident(), clock.now()
+    before, began, cpu = resident(), clock.now(), clock.cpu()
     await shelf.open()
-    took = clock.now() - began
+    took, cpu = clock.now() - began, clock.cpu() - cpu
     held, size = shelf.statistics()
     print(
-        f"start, memory for {most_bytes >> 20:,} MB: {took / MS:.0f} ms; {held:,} of"
+        f"start, memory for {most_bytes >> 20:,} MB: {took / MS:.0f} ms ({cpu / MS:.0f} ms of CPU);"
+        f" {held:,} of"
         f" {len(shelf.entries()):,} held in {size >> 20} MB, the process grew by"
         f" {resident() - before >> 20} MB"
     )

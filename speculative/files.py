@@ -17,15 +17,23 @@ REMNANT: Final = ".new-"
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+def names(place: Path) -> list[str]:
+    """Return the names in the folder *place*, in order; nothing if it is not there; raises OSError."""
+    try:
+        return sorted(os.listdir(place))  # noqa: PTH208 - ten thousand Paths would take longer than the disk
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def listed(place: Path) -> list[Path]:
     """Return what lies in *place*, in the order of names; nothing if it is no folder we can read."""
     try:
-        return [place / name for name in sorted(os.listdir(place))]  # noqa: PTH208 - names, sorted as text
+        return [place / name for name in names(place)]
     except OSError:
         return []
 
 
-def head(path: Path, most: int) -> tuple[bytes, os.stat_result]:
+def head(path: str, most: int) -> tuple[bytes, os.stat_result]:
     """Return the first *most* bytes of the file at *path*, and about it."""
     file = os.open(path, _LOOK)
     try:

@@ -16,6 +16,7 @@ import os
 import re
 import threading
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from speculative import entry, files
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from speculative.entry import Title
     from speculative.held import Key
     from voice.tts.synthesizer import Speech
 
@@ -77,15 +77,13 @@ class Store:
 
     def index(self, engine: str, voice: str) -> list[Stored]:
         """Return what is there of one voice, the last used first; what cannot be is removed and told."""
-        place = self._place(engine, voice)
         self._sweep()
-        found = [stored for path in _visible(place) if (stored := self._title(path))]
+        found = self._titles(self._place(engine, voice))
         return sorted(found, key=lambda stored: (-stored.used_ns, stored.name))
 
     def everything(self) -> list[Stored]:
         """Return what is there of any voice, in the order of voice and text."""
-        places = sorted(path for path in files.listed(self.folder) if path.is_dir())
-        found = [stored for place in places for path in _visible(place) if (stored := self._title(path))]
+        found = [stored for place in files.listed(self.folder) for stored in self._titles(place)]
         return sorted(found, key=lambda stored: (stored.key.engine, stored.key.voice, stored.key.text))
 
     def read(self, key: Key) -> tuple[Speech, Stored] | None:
@@ -136,14 +134,18 @@ class Store:
 
     def gone(self, stored: Collection[Stored]) -> list[Stored]:
         """Return which of *stored* somebody has removed."""
-        names: dict[Path, frozenset[str]] = {}
-        found = []
-        for each in stored:
-            place = self._place(each.key.engine, each.key.voice)
-            if place not in names:
-                names[place] = frozenset(path.name for path in files.listed(place))
-            if each.name not in names[place]:
-                found.append(each)
+        found: list[Stored] = []
+        for place in dict.fromkeys(self._place(each.key.engine, each.key.voice) for each in stored):
+            try:
+                there = frozenset(files.names(place))
+            except OSError as error:  # cannot be read just now: nobody has removed anything
+                self._name(place, error.strerror or str(error))
+                continue
+            found += [
+                each
+                for each in stored
+                if each.name not in there and self._place(each.key.engine, each.key.voice) == place
+            ]
         return found
 
     def touch(self, keys: Iterable[Key]) -> None:
@@ -157,39 +159,44 @@ class Store:
         return hashlib.sha256(key.text.encode(errors="surrogatepass")).hexdigest()[:32] + SUFFIX
 
     def _place(self, engine: str, voice: str) -> Path:
-        voiced = f"{engine}\0{voice}\0{entry.FORM}".encode()
-        readable = re.sub(r"[^\w-]+", "-", engine)[:24].strip("-")
-        return self.folder / f"{readable}-{hashlib.sha256(voiced).hexdigest()[:16]}"
+        return self.folder / _folder(engine, voice)
 
     def _path(self, key: Key) -> Path:
         return self._place(key.engine, key.voice) / self.name(key)
 
-    def _title(self, path: Path) -> Stored | None:
-        """Return what the file at *path* says it is, ``None`` if it cannot be: then it is told."""
-        if not _OURS.fullmatch(path.name):
-            self._name(path, "not ours; left alone")
-            return None
+    def _titles(self, place: Path) -> Iterator[Stored]:
+        """Yield what the files in *place* say they are; what cannot be is told."""
         try:
-            head, about = files.head(path, entry.HEAD)
+            names = files.names(place)
+        except OSError as error:
+            self._name(place, error.strerror or str(error))
+            return
+        for name in names:
+            if _OURS.fullmatch(name):
+                if (stored := self._title(place, name)) is not None:
+                    yield stored
+            elif not name.startswith("."):
+                self._name(place / name, "not ours; left alone")
+
+    def _title(self, place: Path, name: str) -> Stored | None:
+        try:
+            head, about = files.head(f"{place}/{name}", entry.HEAD)
             title = entry.title(head)
-            if fault := self._misfit(title, path, about.st_size):
-                self._discard(path, fault)
-                return None
         except FileNotFoundError:
             return None  # another process was faster
         except Corrupt as error:
-            self._discard(path, str(error))
+            self._discard(place / name, str(error))
             return None
         except OSError as error:
-            self._name(path, error.strerror or str(error))
+            self._name(place / name, error.strerror or str(error))
             return None
-        return Stored(title.key, title.made, title.size, path.name, about.st_mtime_ns)
-
-    def _misfit(self, title: Title, path: Path, size: int) -> str:
-        """Return why the file at *path* with *size* bytes cannot be what its *title* says, '' if it can."""
-        if self._path(title.key) != path:
-            return "it belongs elsewhere"
-        return f"it has {size} bytes of {title.size}" if size != title.size else ""
+        if (place.name, name) != (_folder(title.key.engine, title.key.voice), self.name(title.key)):
+            self._discard(place / name, "it belongs elsewhere")
+            return None
+        if about.st_size != title.size:
+            self._discard(place / name, f"it has {about.st_size} bytes of {title.size}")
+            return None
+        return Stored(title.key, title.made, title.size, name, about.st_mtime_ns)
 
     def _look_after(self, size: int) -> None:
         """Count what was written and, now and then, remove what was not used for longest."""
@@ -201,9 +208,9 @@ class Store:
             self._prune()
 
     def _prune(self) -> None:
-        files = sorted(self._all(), key=lambda each: (each[1].st_mtime_ns, each[0].name))
-        size, count = sum(about.st_size for _, about in files), len(files)
-        for path, about in files:
+        kept = sorted(self._all(), key=lambda each: (each[1].st_mtime_ns, each[0].name))
+        size, count = sum(about.st_size for _, about in kept), len(kept)
+        for path, about in kept:
             if size <= self.most_bytes and count <= self.most_entries:
                 break
             self._unlink(path)
@@ -211,7 +218,7 @@ class Store:
 
     def _all(self) -> Iterator[tuple[Path, os.stat_result]]:
         for place in files.listed(self.folder):
-            for path in files.listed(place) if place.is_dir() else ():
+            for path in files.listed(place):
                 if _OURS.fullmatch(path.name):
                     with contextlib.suppress(OSError):
                         yield path, path.lstat()
@@ -220,9 +227,9 @@ class Store:
         """Remove what killed writers left, unless somebody writes now."""
         with contextlib.suppress(OSError), files.locked(self.folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
             for place in files.listed(self.folder):
-                for path in files.listed(place) if place.is_dir() else ():
-                    if path.name.startswith(REMNANT):
-                        self._unlink(path)
+                for name in files.names(place):
+                    if name.startswith(REMNANT):
+                        self._unlink(place / name)
 
     def _discard(self, path: Path, why: str) -> None:
         self._unlink(path)
@@ -251,5 +258,9 @@ class Store:
         _log.warning("%s", fault)
 
 
-def _visible(place: Path) -> list[Path]:
-    return [path for path in files.listed(place) if not path.name.startswith(".")]
+@lru_cache(64)
+def _folder(engine: str, voice: str) -> str:
+    """Return the name of a voice's folder."""
+    voiced = f"{engine}\0{voice}\0{entry.FORM}".encode()
+    readable = re.sub(r"[^\w-]+", "-", engine)[:24].strip("-")
+    return f"{readable}-{hashlib.sha256(voiced).hexdigest()[:16]}"

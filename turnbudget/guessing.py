@@ -16,11 +16,11 @@ from voice import clock
 
 @click.group(cls=Teaching)
 def shelf() -> None:
-    """The shelf: replies rendered to sound before they are asked for.
+    """Manage the shelf: replies rendered to sound before they are asked for.
 
-    A reply on it leaves at once, where one that must be rendered costs the caller 15 to 150 ms. It lives in
-    the cache (TURNBUDGET_CACHE, by default ~/.cache/turnbudget), one sound a text and voice, and never holds
-    what a caller told.
+    A reply on it leaves at once; any other keeps its caller waiting while it is rendered. The shelf lives in
+    the cache (TURNBUDGET_CACHE, by default ~/.cache/turnbudget), one sound for each text and voice, and never
+    holds there what a caller told.
     """
 
 

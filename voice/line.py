@@ -25,10 +25,23 @@ class Frame:
 
     samples: Int16
     at: int
+    behind: int = 0
+    """So many samples of the caller's audio that followed had arrived when this was handed out: a resampler
+    holds them back, and they must not make the caller seem to have spoken later."""
 
 
 class Line(Protocol):
     """Full-duplex audio of one call."""
+
+    @property
+    def latency_us(self) -> int:
+        """How much later a sample that is handed over now leaves us, in µs: filters, a sound card."""
+        ...
+
+    @property
+    def heard_us(self) -> int | None:
+        """When the far side began to sound the latest reply, in µs on our clock, if it tells."""
+        ...
 
     def listen(self) -> AsyncIterator[Frame]:
         """Yield the caller's frames as they arrive; end when the caller hangs up."""

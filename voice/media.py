@@ -44,7 +44,7 @@ class Media:
 
     def place(self, frame: Frame) -> int | None:
         """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
-        size, now = frame.samples.size, clock.now()
+        size, now = frame.samples.size, clock.now() - audio.us(frame.behind)
         if self._epoch is None:
             self.next, self._epoch = frame.at, now - audio.us(frame.at + size)
         at = frame.at + self._shift

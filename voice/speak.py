@@ -66,6 +66,11 @@ class Mouth:
         """When our last sound ended."""
 
     @property
+    def heard_us(self) -> int | None:
+        """When the far side began to sound the latest reply, if it tells."""
+        return self._line.heard_us
+
+    @property
     def held(self) -> bool:
         """Whether it keeps silent, whatever it has to say."""
         return not self._free.is_set()
@@ -145,8 +150,10 @@ class Mouth:
 
         By the clock it left where the voice says it begins; by the tape, where the samples do.
         """
-        self.sounding_since_us = by_clock
-        sounding(by_clock, self._tape.clock_at(place + (audio.first_audible(piece.samples) or 0)))
+        latency = self._line.latency_us
+        by_tape = self._tape.clock_at(place + (audio.first_audible(piece.samples) or 0))
+        self.sounding_since_us = by_clock + latency
+        sounding(by_clock + latency, by_tape + latency)
 
 
 def _so_far(before: str, text: str, share: float) -> str:

@@ -39,7 +39,7 @@ _WITHIN_CARDINAL: Final = re.compile(
 )
 _AGAIN: Final = re.compile(r"\b([a-z']{2,}(?: [a-z']{2,})??)(?: \1\b)+")
 _A_HUNDRED: Final = re.compile(r"\ba (?=hundred\b|thousand\b)")
-_LETTER_O: Final = re.compile(r"\bo\b(?! clock)")
+_LETTER_O: Final = re.compile(r"\bo\b(?!'? ?clock)")
 _MENDS: Final = re.compile(
     r"\b(?:no wait|wait no|no no|no sorry|no actually|i mean|i meant|scratch that|make that|i'm sorry"
     r"|im sorry|sorry|excuse me|actually|correction|rather|no|wait)\b"

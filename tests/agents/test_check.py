@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from agents.agent import Opinion
+from agents.agent import Action, Opinion
 from agents.check import check_agent, proven
 from voice import clock
 from voice.clock import MS, SECOND
@@ -83,6 +83,34 @@ class Nonsense(Good):
         return self.given
 
 
+class Seer(Good):
+    """Foresees what it is told to."""
+
+    def __init__(self, fixed=(), openings=()):
+        self.told = fixed
+        self.openings = openings
+
+    def fixed(self):
+        return self.told
+
+    def next_openings(self, context):
+        del context
+        return self.openings
+
+
+class Blind(Seer):
+    def next_openings(self, context):
+        raise LookupError(context)
+
+
+async def test_what_foresees_well_breaks_nothing():
+    assert await check_agent(Seer(("Hello.",), ("What else?",))) == ()
+
+
+async def test_what_raises_while_it_foresees_is_found():
+    assert any("next_openings raises LookupError" in each for each in await check_agent(Blind()))
+
+
 async def test_a_good_agent_breaks_nothing():
     assert await check_agent(Good()) == ()
 
@@ -102,6 +130,16 @@ async def test_a_good_agent_breaks_nothing():
         (Nonsense(Opinion("Hello.", 2)), "its confidence is 2"),
         (Nonsense(Opinion("It is {result}.", 0.5)), "{result} without an action"),
         (Nonsense(Opinion("Hello.", 0.5, slots={"a": 1})), "a text of it is none"),
+        (Nonsense(Opinion("Hello.", 0.5, settled=None)), "settled is neither true nor false"),
+        (Nonsense(Opinion("Hello.", 0.5, action=Action("a", meanwhile=None))), "a text of it is none"),
+        (
+            Nonsense(Opinion("Hello.", 0.5, action=Action("a", meanwhile="{result}!"))),
+            "it speaks of a {result} before there is one",
+        ),
+        (Seer(fixed=["Hello."]), "fixed gives no tuple of texts"),
+        (Seer(fixed=("Hello, {name}.",)), "fixed has a text with a hole in it"),
+        (Seer(openings=("",)), "next_openings has a text with a hole in it, or an empty one"),
+        (Seer(openings=None), "next_openings gives no tuple of texts"),
     ],
     ids=lambda each: getattr(type(each), "__name__", ""),
 )

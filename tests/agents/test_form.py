@@ -253,16 +253,6 @@ async def test_a_shared_slot_is_taken_over_from_the_call():
     assert opinion.opening == "Sent to 1 Main Street."
 
 
-async def test_it_says_what_it_will_ask_next():
-    form = transfer()
-    assert form.next_openings(Context()) == ("Sure. How much?", "From where?", "To where?")
-    trial = Trial(form)
-    await trial.say("transfer 50 dollars")
-    assert form.next_openings(trial.context) == ("To where?",)
-    await trial.say("savings")
-    assert form.next_openings(trial.context) == ("50 dollars from savings to checking, right?",)
-
-
 async def test_its_state_travels_as_json():
     opinion = await transfer().answer("transfer 50 dollars", Context(), Budget(0))
     state = json.loads(json.dumps(opinion.state))

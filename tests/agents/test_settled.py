@@ -42,10 +42,18 @@ FORMS = {
 ELSE = "Is there anything else I can help you with?"
 
 
+class Particular(Form):
+    """A form that moves nothing from an account to itself."""
+
+    def objection(self, values):
+        same = values.get("source") and values.get("source") == values.get("target")
+        return ("target", "That is the same account.") if same else None
+
+
 def form(name):
     slots, trigger = FORMS[name]
     confirm = "{amount}, right?" if name == "sure" else ""
-    return Form(name, slots, trigger=trigger, action=name, done="Done.", confirm=confirm)
+    return Particular(name, slots, trigger=trigger, action=name, done="Done.", confirm=confirm)
 
 
 SETTLED = [

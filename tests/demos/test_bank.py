@@ -51,6 +51,7 @@ def rows(database, sql, *values):
         return books.execute(sql, values).fetchall()
 
 
+TO = "12 Oak Avenue, Forest Ranch, California, 95942"
 SPOKEN = {
     "check balance": (
         ["hi this is mary I need my balance", "the savings one please"],
@@ -78,8 +79,7 @@ SPOKEN = {
     ),
     "order checks": (
         ["I'm out of checks", "12 oak avenue", "forest ranch california", "zip is nine five nine four two"],
-        "Okay, I have your address."
-        " A new checkbook has been sent to 12 Oak Avenue, Forest Ranch, California, 95942.",
+        f"Okay, I have your address. A new checkbook has been sent to {TO}.",
     ),
     "pay bill": (
         ["I have to pay a bill", "the company is river water", "one main street bend oregon 97001", "$20.50"],

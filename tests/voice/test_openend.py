@@ -17,7 +17,8 @@ UNFINISHED = [
     "I would like to", "i'd like", "I want to transfer money from my", "the amount is", "and my", "it's",
     "the company is", "I need a", "I want to transfer.", "i lost my card and", "Checking or", "that's in the",
     "and that it", "yes but", "my address is", "from", "I'm", "they've", "what is the?", "and a",
-    "i lost my debit card can you", "can you please send me", "can you change the", "can you send me a new", "every day monday through",
+    "i lost my debit card can you", "can you please send me", "can you change the", "can you send me a new",
+    "every day monday through",
     "my sav-", "Savings,", "so I was going to...", "to the", "yes i need some", "and then", "my car~",
     "savings and,", "thank you very", "number main is",
 ]  # fmt: skip
@@ -69,7 +70,13 @@ def test_what_is_said_is_said(text):
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("The amount is.", "is"), ("my savings, UM", "um"), ("Savings,", ","), ("and so…", "so"), ("B-R-A", "b-r-a")],
+    [
+        ("The amount is.", "is"),
+        ("my savings, UM", "um"),
+        ("Savings,", ","),
+        ("and so…", "so"),
+        ("B-R-A", "b-r-a"),
+    ],
 )
 def test_it_names_the_word_that_says_so(text, word):
     assert open_end(text).word == word

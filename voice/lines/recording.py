@@ -72,6 +72,9 @@ class Clip:
 class RecordedLine:
     """A line that plays *clips* and keeps nothing of what it is sent; the call's tape does."""
 
+    latency_us = 0
+    heard_us = None
+
     def __init__(self, clips: Sequence[Clip], reference: Reference, background: Int16) -> None:
         """Play *clips*; *background* is the line's own noise, looped while the caller waits."""
         self._clips = clips

@@ -71,6 +71,65 @@ async def test_forgetting_at_a_pause_is_refused():
     await refused(made(Forgetful), "loses nothing")
 
 
+class Silent(ScriptedDictation):
+    """Tells nobody that its text is whole."""
+
+    def __init__(self, engine, began_us, take, _changed):
+        super().__init__(engine, began_us, take, lambda: None)
+
+
+class Hasty(ScriptedDictation):
+    """Takes a partial for the final text."""
+
+    @property
+    def whole(self):
+        return self._work_began_us is not None
+
+    @property
+    def partial(self):
+        return "hello" if self._fed else ""
+
+
+class Settled(ScriptedDictation):
+    """Thinks that a pause is over for ever."""
+
+    def resume(self):
+        self.kept = self.whole
+        super().resume()
+
+    @property
+    def whole(self):
+        return super().whole or getattr(self, "kept", False)
+
+
+class Whole(ScriptedDictation):
+    """Is whole from the beginning."""
+
+    whole = True
+
+
+class Babbling(ScriptedDictation):
+    """Tells of what its caller has just done."""
+
+    def feed(self, samples):
+        super().feed(samples)
+        self._changed()
+
+
+@pytest.mark.parametrize(
+    ("dictation", "promise"),
+    [
+        (Silent, "that the text is whole is told"),
+        (Hasty, "a whole text is final, but 'hello' became 'hello there'"),
+        (Settled, "a pause that was not the end has no whole text"),
+        (Whole, "nothing is whole before a pause"),
+        (Babbling, "not from inside a method"),
+    ],
+)
+async def test_a_text_that_is_whole_and_is_not_or_is_not_told_is_refused(dictation, promise):
+    await refused(made(dictation), promise)
+
+
 async def test_a_thread_left_behind_is_named():
     done = threading.Event()
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from listeners import ignore
+from listeners import ignore, watched
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
@@ -73,6 +75,48 @@ async def test_the_final_text_is_ready_its_delay_after_the_pause():
     transcript = await dictation.final()
     assert clock.now() == 80_000
     assert transcript.work == (Work(0, 80_000, used=True),)
+
+
+async def test_the_pause_s_text_is_whole_its_delay_after_the_pause_and_that_is_told():
+    dictation, watching = watched(Scripted(MOVE, final_us=80_000))
+    dictation.feed(sound(1_000))
+    dictation.pause()
+    assert (dictation.partial, dictation.whole) == ("move my", False)
+    await clock.sleep(100_000)
+    assert watching.seen == [(80_000, "move my visit", True)]
+    assert (await dictation.final()).text == dictation.partial
+
+
+async def test_a_pause_that_was_not_the_end_is_never_whole():
+    dictation, watching = watched(Scripted(MOVE, final_us=80_000))
+    dictation.feed(sound(1_000))
+    dictation.pause()
+    await clock.sleep(79_000)
+    dictation.resume()
+    await clock.sleep(100_000)
+    assert not watching.seen
+    dictation.pause()
+    await clock.sleep(100_000)
+    dictation.resume()
+    assert (dictation.partial, dictation.whole) == ("move my", False)
+
+
+@pytest.mark.parametrize("take", [Take(never=True), Take(error="the model broke"), Take(text="")])
+async def test_a_text_that_does_not_come_is_not_whole_and_erases_nothing(take):
+    """ASR-02, ASR-14."""
+    dictation, watching = watched(Scripted(MOVE, takes=[replace(take, partials=((0, "check"),))]))
+    dictation.pause()
+    await clock.sleep(clock.SECOND)
+    assert (dictation.partial, dictation.whole) == ("check", False)
+    assert not any(whole for *_, whole in watching.seen)
+
+
+async def test_a_dropped_utterance_tells_nothing():
+    dictation, watching = watched(Scripted(MOVE))
+    dictation.pause()
+    dictation.drop()
+    await clock.sleep(clock.SECOND)
+    assert not watching.seen
 
 
 async def test_work_for_a_pause_that_was_not_the_end_is_not_used():

@@ -4,7 +4,7 @@ import json
 import threading
 
 import pytest
-from listeners import ignore
+from listeners import ignore, watched
 
 from voice import audio, clock
 from voice.asr.check import check_transcriber
@@ -45,6 +45,16 @@ def test_words_before_an_internal_silence_are_kept(last, text):
     hearing.end()
     assert joined(hearing.results) == text
     assert hearing.partial == text
+
+
+def test_words_are_told_where_vosk_itself_would_still_wait():
+    hearing = Hearing()
+    hearing.recogniser = Recogniser({}, "")
+    hearing.recogniser.told = "move my visit"
+    hearing.hear(b"one")
+    assert hearing.partial == ""
+    hearing.hear(b"two", tell=True)
+    assert hearing.partial == "move my visit"
 
 
 def test_an_unknown_word_is_no_word():
@@ -90,6 +100,31 @@ async def test_a_second_utterance_has_times_of_its_own(vosk_model, speech):
         assert transcript.words
         for word in transcript.words:
             assert audio.us(at) <= word.began_us < word.ended_us <= audio.us(at) + 3_300_000
+    await engine.aclose()
+
+
+@pytest.mark.clock("skip")
+async def test_a_silence_that_lasts_has_a_whole_text_and_word_times_go_on_behind_it(vosk_model, speech):
+    engine = Vosk(vosk_model)
+    dictation, watching = watched(engine)
+    dictation.feed(speech[: 2 * audio.RATE])
+    dictation.pause()
+    for _ in range(19):
+        dictation.feed(audio.silence(audio.FRAME))
+        await clock.sleep(20_000)
+    await clock.sleep(clock.SECOND)
+    assert dictation.whole
+    assert watching.seen[-1][1:] == (dictation.partial, True)
+    before = dictation.partial
+    dictation.resume()
+    assert not dictation.whole
+    dictation.feed(speech[2 * audio.RATE : 4 * audio.RATE])
+    transcript = await dictation.final()
+    assert transcript.text.startswith(before)
+    assert len(transcript.text) > len(before)
+    times = [(word.began_us, word.ended_us) for word in transcript.words]
+    assert times == sorted(times)
+    assert times[-1][1] > 2_400_000
     await engine.aclose()
 
 

@@ -1,0 +1,1 @@
+"""The server: live calls from browsers and telephone lines, and what watches over them."""

@@ -1,0 +1,68 @@
+"""What happens on a floor of calls, for whoever watches: boards, metrics, traces, events, records.
+
+Watchers are called on the loop, in the order in which things happen, and must not block or wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from turnbudget.records import CallRecord, Row
+    from voice.lines.dialect import CallInfo
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegan:
+    """A call was taken. ``at_us`` is µs on the loop's clock."""
+
+    call: str
+    tenant: str
+    line: str
+    """What it came over: ``browser``, ``twilio``, ``audiosocket``, …"""
+    info: CallInfo
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A turn, or something said unasked, left its row."""
+
+    call: str
+    tenant: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call is over; ``record`` says why."""
+
+    call: str
+    tenant: str
+    record: CallRecord
+    rows: tuple[Row, ...]
+    disposition: str = ""
+    transfer: str = ""
+    """Where the caller was sent, if anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """A call was refused before it was answered, or degraded, and why."""
+
+    tenant: str
+    line: str
+    because: str
+    degraded: bool = False
+
+
+Happening: TypeAlias = CallBegan | TurnEnded | CallEnded | Shed
+
+
+class Watcher(Protocol):
+    """Whoever watches."""
+
+    def __call__(self, happening: Happening) -> None:
+        """Know of it."""
+        ...

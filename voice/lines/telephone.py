@@ -1,0 +1,204 @@
+"""A line behind a dialect: one call's messages in, the caller's frames out, and our frames as messages.
+
+It owns no socket: whoever does gives it what came (:meth:`TelephoneLine.receive`) and writes what it is
+given. The Mouth paces, so the far side's queue stays short; whatever it holds is dropped when a reply is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from voice import audio, clock
+from voice.line import Frame
+from voice.lines.dialect import AudioIn, Flow, Hangup, MarkPlayed, Odd
+from voice.sound.encoding import to_float
+from voice.sound.resampler import Resampler
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from voice.audio import Int16
+    from voice.lines.dialect import Dialect, Inbound, Message
+
+HELD: Final = 250
+"""Frames of the caller that may wait to be heard: 5 s. More means that nobody listens, and is dropped."""
+FIRST: Final = "first"
+"""How the mark is named that comes back when the first frame of a reply has been played."""
+
+
+class TelephoneLine:
+    """One call. *write* takes each message for the far side; *told* gets what is neither audio nor a mark."""
+
+    def __init__(
+        self, dialect: Dialect, write: Callable[[Message], None], told: Callable[[Inbound], None]
+    ) -> None:
+        self._dialect = dialect
+        self._write = write
+        self._told = told
+        self._frames: deque[Frame] = deque()
+        self._arrived = asyncio.Event()
+        self._up: Resampler | None = None
+        self._down: Resampler | None = None
+        self._next = 0
+        """The place of the next sample that comes in, at the dialect's rate."""
+        self._base = 0
+        self._given = 0
+        self._replies = 0
+        self._in_reply = False
+        self._sent_us = 0
+        self._stopped = False
+        self._mute_until_us = 0
+        self._marked_us = 0
+        """How much of the reply was sent before its first mark."""
+        self.over = False
+        """Whether the far side has hung up."""
+        self.dropped = 0
+        """Frames of the caller that nobody heard in time."""
+        self.odd = 0
+        """Messages that meant nothing."""
+        self.heard_us: int | None = None
+
+    @property
+    def latency_us(self) -> int:
+        """What the filter holds back, and what is left of a frame of silence that was sent before."""
+        return (self._down.pending_us if self._down else 0) + max(0, self._mute_until_us - clock.now())
+
+    # --- from the far side -------------------------------------------------------------------------
+
+    def receive(self, message: Message) -> None:
+        """Take one message, or one piece of the stream."""
+        self._take(self._dialect.receive(message))
+
+    def lost(self) -> None:
+        """Know that the socket is closed."""
+        self._take(self._dialect.ended())
+        self._end()
+
+    def _take(self, events: Sequence[Inbound]) -> None:
+        for event in events:
+            match event:
+                case AudioIn(samples, at):
+                    self._hear(samples, at)
+                    continue
+                case MarkPlayed(name, cleared=False) if name == f"{FIRST}{self._replies}":
+                    self.heard_us = clock.now() - self._marked_us
+                case Flow(stop):
+                    self._stopped = stop
+                case Odd():
+                    self.odd += 1
+                case Hangup():
+                    self._end()
+                case _:
+                    pass
+            self._told(event)
+
+    def _hear(self, samples: Int16, at: int | None) -> None:
+        """Bring the caller's *samples* to our rate, and to their place."""
+        rate = self._dialect.abilities.rate
+        if self._up is None:
+            self._up = Resampler(rate, audio.RATE, live=True)
+        if at is not None and at != self._next:
+            self._put(self._up.flush())
+            self._next, self._base, self._given = at, at * audio.RATE // rate, 0
+        self._next += samples.size
+        self._put(self._up.feed(to_float(samples)))
+
+    def _put(self, samples: Int16) -> None:
+        if not samples.size or self._up is None:
+            return
+        behind = audio.samples(self._up.pending_us)
+        self._frames.append(Frame(samples, self._base + self._given, behind))
+        self._given += samples.size
+        if len(self._frames) > HELD:
+            self._frames.popleft()
+            self.dropped += 1
+        self._arrived.set()
+
+    def _end(self) -> None:
+        self.over = True
+        self._arrived.set()
+
+    async def listen(self) -> AsyncIterator[Frame]:
+        """Yield the caller's frames as they arrive; end when the far side hangs up."""
+        while True:
+            while self._frames:
+                yield self._frames.popleft()
+            if self.over:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    # --- to the far side ---------------------------------------------------------------------------
+
+    def send(self, frame: Int16) -> None:
+        """Send the next 20 ms of our audio."""
+        if self.over or self._stopped:
+            return
+        if not self._in_reply:
+            self._in_reply = True
+            self._replies += 1
+            self.heard_us = None
+            self._say(self._dialect.begin_reply())
+            self._marked_us = self._sound(frame)
+            if self._dialect.abilities.marks:
+                self._say(self._dialect.mark(f"{FIRST}{self._replies}"))
+        else:
+            self._sound(frame)
+
+    def clear(self) -> None:
+        """Drop what the far side has not played yet."""
+        self._in_reply = False
+        if self._down:
+            self._down.reset()
+        if not self.over:
+            self._say(self._dialect.clear())
+
+    def end(self) -> None:
+        """Send what the filter holds back; the reply is over."""
+        if self._in_reply and not self.over:
+            self._in_reply = False
+            if self._down:
+                self._say(self._dialect.audio(self._down.flush()))
+            self._say(self._dialect.end_reply(f"end{self._replies}"))
+
+    async def keep_alive(self) -> None:
+        """Send silence whenever nothing else has been sent for a frame's time, until the call is over.
+
+        For a far side that drops a silent call, or that takes no frame for no line.
+        """
+        while not self.over:
+            await clock.sleep_until(max(clock.now() + 1, self._sent_us + audio.FRAME_US))
+            if not self._in_reply and clock.now() - self._sent_us >= audio.FRAME_US and not self.over:
+                self._sound(audio.silence(audio.FRAME))
+                self._mute_until_us = clock.now() + audio.FRAME_US
+
+    def hang_up(self) -> None:
+        """End the call at the far side."""
+        if not self.over:
+            self._say(self._dialect.hang_up())
+
+    def transfer(self, target: str) -> bool:
+        """Send the caller to *target*; say whether the dialect can do that by itself."""
+        messages = self._dialect.transfer(target)
+        self._say(messages)
+        return bool(messages)
+
+    def press(self, digit: str) -> None:
+        """Play a key's tone to the caller."""
+        self._say(self._dialect.dtmf(digit))
+
+    def _sound(self, frame: Int16) -> int:
+        """Send *frame* at the far side's rate; return how much of it that was, in µs."""
+        rate = self._dialect.abilities.rate
+        if self._down is None:
+            self._down = Resampler(audio.RATE, rate, live=True)
+        self._sent_us = clock.now()
+        samples = self._down.feed(to_float(frame))
+        self._say(self._dialect.audio(samples))
+        return samples.size * clock.SECOND // rate
+
+    def _say(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._write(message)
