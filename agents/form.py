@@ -15,10 +15,10 @@ from agents.filling import Filling, fill, repeats
 from agents.phrases import found, patterns
 from agents.progress import Progress
 from agents.settled import settles
-from agents.slot import filled, prepared
+from agents.slot import HOLE, filled, prepared
 from agents.values.heard import plain
 from agents.values.words import yes_no
-from agents.wording import HOLE, LEFT, Wording, puzzled
+from agents.wording import LEFT, Wording, puzzled
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agents.values.reading import Reader
 
 RESERVED: Final = frozenset(("result", "confirm", "change"))
-_HOLE: Final = re.compile(r"\{([\w -]+)\}")
+HOLE: Final = re.compile(r"\{([\w -]+)\}")
 
 
 class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -123,4 +123,4 @@ def filled(text: str, slots: Sequence[Ready], values: Mapping[str, str]) -> str:
         name = found[1]
         return speaking[name].spoken(values[name]) if name in speaking and name in values else found[0]
 
-    return _HOLE.sub(instead, text)
+    return HOLE.sub(instead, text)

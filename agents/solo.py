@@ -2,21 +2,24 @@
 
 While the caller speaks it has the backend made ready for the prompt that will come: connection and prefix
 cache are then up to date. What that took longer than the answer's own first token is shown as saved: the
-prefill and the handshake that the turn was spared.
+prefill and the handshake that the turn was spared. Asked on a guess it keeps what the backend says, for the
+turn if that is about the same words.
 """
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agents.backends.backend import Message, Prompt
 from agents.spoken import speak
 from voice import clock
 from voice.budget import Budget
-from voice.responder import Reply
+from voice.responder import Reply, nothing
+from voice.same import same
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from agents.backends.backend import Backend, Timing
@@ -27,6 +30,26 @@ SYSTEM: Final = (
     "that can be spoken aloud. Ask for one missing detail at a time."
 )
 PREWARM_US: Final = 5 * clock.SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the backend was asked on a guess."""
+
+    said: str
+    history: tuple[Said, ...]
+    answering: asyncio.Task[Reply]
+
+    def fits(self, question: Question) -> bool:
+        """Whether *question* is about the same words."""
+        return self.history == question.history and same(self.said, question.said)
+
+    async def drop(self) -> None:
+        """End it unheard."""
+        self.answering.cancel()
+        await asyncio.wait([self.answering])
+        if not self.answering.cancelled() and not self.answering.exception():
+            await self.answering.result().rest.aclose()
 
 
 class LlmResponder:
@@ -50,6 +73,7 @@ class LlmResponder:
         """The end of what is being made ready, while it is."""
         self._warmed: tuple[int, int] | None = None
         """When the backend was last made ready for the turn that comes: begin and end."""
+        self._kept: _Kept | None = None
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have connection and prompt cache brought up to what was heard until now."""
@@ -65,6 +89,25 @@ class LlmResponder:
 
     async def answer(self, question: Question) -> Reply:
         """Return the model's first sentence, the rest behind it."""
+        kept, self._kept = self._kept, None
+        if kept and not question.guess and kept.fits(question):
+            return await kept.answering
+        if kept:
+            question.crew.create_task(kept.drop(), name="dropping a guess")
+        if not question.guess:
+            return await self._ask(question)
+        answering = question.crew.create_task(self._ask(question), name="head start")
+        self._kept = kept = _Kept(question.said, question.history, answering)
+        try:
+            reply = await asyncio.shield(answering)
+        except asyncio.CancelledError:
+            if self._kept is kept:
+                self._kept = None
+                question.crew.create_task(kept.drop(), name="dropping a guess")
+            raise
+        return replace(reply, rest=nothing())
+
+    async def _ask(self, question: Question) -> Reply:
         if self._warming:  # the same prefix twice at once takes a server longer than once
             self._warming.reschedule(clock.now() / clock.SECOND)
         warmed, self._warmed = self._warmed, None

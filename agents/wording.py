@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agents.agent import Action
-from agents.slot import filled
+from agents.slot import HOLE, filled
 from agents.values.kinds import MISSING
 from voice.errors import ConfigError
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from agents.slot import Ready
 
 LEFT: Final = "Okay, I have left that. Is there anything else I can help you with?"
-HOLE: Final = re.compile(r"\{([\w -]+)\}")
 MOST: Final = 24
 """A text that could be filled with its choices in more ways than these is not foreseen."""
 

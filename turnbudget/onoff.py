@@ -54,8 +54,12 @@ def compared(plans: Sequence[Plan], runs: Sequence[Run]) -> Comparison:
 
 def table(comparison: Comparison) -> Table:
     """Return *comparison* as a table to print."""
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("of all caller turns", overflow="fold")
+    shown = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        caption="shares are of all caller turns, whose number false cuts add to",
+    )
+    shown.add_column("", overflow="fold")
     for side in comparison.sides:
         shown.add_column(Text(side.label), justify="right", overflow="fold")
     for line in _lines(comparison):
@@ -82,23 +86,24 @@ def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
     """Yield what one side came to; what was right stands beside how fast it was."""
     budget = readings.ms(summary.budget_us)
     made = summary.guesses
-    yield "first answer within 200 ms", readings.good(summary.under_200)
-    yield f"first answer within {budget}", readings.good(summary.answered_in_time)
-    yield f"first sound within {budget}", readings.good(summary.in_time)
-    yield "first answer, p50 / p95 / p99", _spread(summary.first_answer)
+    yield "caller turns", f"{summary.turns:,}"
+    yield "answer within 200 ms", readings.good(summary.under_200)
+    yield f"answer within {budget}", readings.good(summary.answered_in_time)
+    yield f"sound within {budget}", readings.good(summary.in_time)
+    yield "answer p50/p95/p99, ms", _spread(summary.first_answer)
     yield "false cuts", readings.bad(summary.false_cuts)
-    yield "wrong hits, of the hits", readings.bad(summary.wrong_hits)
+    yield "wrong hits, of hits", readings.bad(summary.wrong_hits)
     yield "hits", readings.good(summary.hits)
-    yield "work ahead that was taken up", readings.ms(made.saved_us)
-    yield "work on guesses not used", readings.ms(made.unused_us)
-    if summary.wer:
-        yield "word errors", readings.word_errors(summary)
-    if any(call.task for call in summary.calls):
-        yield "tasks", readings.tasks(summary.calls)
+    yield "work ahead, taken up", readings.ms(made.saved_us)
+    yield "work ahead, not used", readings.ms(made.unused_us)
+    yield (
+        "word errors",
+        f"{summary.wer.rate * 100:.1f} % ({summary.wer.words:,} words)" if summary.wer else "–",
+    )
+    for name, share in zip(("tasks right", "slots right"), readings.tasks(summary.calls), strict=True):
+        yield name, readings.good(share)
 
 
 def _spread(spread: Spread) -> str:
-    if not spread.n:
-        return "– (n 0)"
     ranks = (spread.p50_us, spread.p95_us, spread.p99_us)
-    return " / ".join(readings.ms(us).removesuffix(" ms") for us in ranks) + f" ms (n {spread.n})"
+    return " / ".join(readings.ms(us).removesuffix(" ms") for us in ranks) + f" (n {spread.n})"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.records import Share
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from turnbudget.records import CallRecord, Share, Spread, Summary
+    from turnbudget.records import CallRecord, Spread, Summary
 
 SHORT_US: Final = 10_000
 """Below 10 ms a tenth of a millisecond is worth saying."""
@@ -49,18 +51,16 @@ def spread(values: Spread) -> str:
     return "  ".join(f"{name} {ms(us)}" for name, us in ranks) + f"  (n {values.n})"
 
 
-def word_errors(summary: Summary) -> str:
-    """Return the rate of word errors with its n; – where nobody knows what was said."""
-    wer = summary.wer
-    return f"{wer.rate * 100:.1f} % of {wer.words:,} words" if wer else "–"
-
-
-def tasks(calls: Iterable[CallRecord]) -> str:
-    """Return how many tasks and slots of *calls* were right; – where nobody knows what was wanted."""
+def tasks(calls: Iterable[CallRecord]) -> tuple[Share, Share]:
+    """Return how many tasks and how many slots of *calls* were right, of those where that is known."""
     known = [call.task for call in calls if call.task]
     right = sum(task.found == task.wanted for task in known)
     slots, held = sum(task.slots for task in known), sum(task.slots_right for task in known)
-    return f"{right} of {len(known)} right, slots {held} of {slots}" if known else "–"
+    return _share(right, len(known)), _share(held, slots)
+
+
+def _share(count: int, of: int) -> Share:
+    return Share(count=count, of=of, share=count / of if of else None)
 
 
 def headline(summary: Summary) -> Iterator[str]:
@@ -85,9 +85,10 @@ def headline(summary: Summary) -> Iterator[str]:
         yield f"  {name}  " + (", ".join(f"{what} {n}" for what, n in counts.items() if n) or "–")
     yield f"  beside the path  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
     if summary.wer is not None:
-        yield f"  word errors  {word_errors(summary)}"
-    if any(call.task for call in summary.calls):
-        yield f"  tasks  {tasks(summary.calls)}"
+        yield f"  word errors  {summary.wer.rate * 100:.1f} % of {summary.wer.words:,} words"
+    right, slots = tasks(summary.calls)
+    if right.of:
+        yield f"  tasks  {right.count} of {right.of} right, slots {slots.count} of {slots.of}"
     if summary.usd is not None:
         yield f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
 

@@ -234,19 +234,19 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
 
 
 def _guessed(row: Row, verdict: str | None) -> str:
-    """Return what was guessed of *row*, and what came of it, in one line."""
+    """Return whether *row* was a hit, and what was guessed of it, in one line."""
+    told = "not on the shelf" if verdict is None else f"WRONG HIT: {verdict}" if verdict else "hit"
     outcomes = [guess.outcome for guess in row.guesses]
-    kept, begun = outcomes.count("kept"), outcomes.count("kept") + outcomes.count("dropped")
-    foreseen = outcomes.count("said") + outcomes.count("not said")
-    parts = [f"{kept} of {begun} head starts kept"] if begun else []
+    kept, foreseen = outcomes.count("kept"), outcomes.count("said") + outcomes.count("not said")
+    if begun := kept + outcomes.count("dropped"):
+        told += f", {kept} of {begun} head starts kept"
     said = next((guess for guess in row.guesses if guess.outcome == "said"), None)
     if said:
-        parts.append("foreseen" if said.odds is None else f"foreseen at {said.odds:.2f}")
+        told += ", foreseen" if said.odds is None else f", foreseen at {said.odds:.2f}"
     elif foreseen:
-        parts.append(f"none of {foreseen} foreseen came")
-    parts.append("not on the shelf" if verdict is None else f"WRONG HIT: {verdict}" if verdict else "hit")
+        told += f", none of {foreseen} foreseen came"
     unused = sum(guess.wasted_us for guess in row.guesses)
-    return ", ".join(parts) + (f"; {readings.ms(unused)} not used" if unused else "")
+    return told + (f", {ms(unused)} of work not used" if unused else "")
 
 
 def _letter(stage: str) -> str:

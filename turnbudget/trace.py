@@ -1,7 +1,7 @@
 """A run as a trace: what Perfetto and chrome://tracing draw, on the clock of each call.
 
-One process a call. Its threads are ``turns``, ``stages``, the lanes, ``caller`` and ``agent``. Events of
-one thread may nest but never overlap half-way, so work that does overlap gets a second thread of its name.
+One process a call. Its threads are ``caller``, ``agent``, ``turns``, ``stages``, ``decisions``, ``foreseen`` (the
+replies held likely while the caller spoke) and the lanes, head starts among them. Events of one thread may nest but never overlap half-way, so work that does overlap gets a second thread of its name.
 
 Source: "Trace Event Format", the Chromium project.
 """
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 LONGEST: Final = 60
 """Characters of a text in an event's name; the whole of it is in its arguments."""
-ORDER: Final = ("caller", "agent", "turns", "stages", "decisions")
+ORDER: Final = ("caller", "agent", "turns", "stages", "decisions", "foreseen")
 """The threads in the order they are drawn; lanes come after them."""
+ELSEWHERE: Final = frozenset(("entries", "lanes", "decisions", "guesses"))
+"""What of a row is drawn for itself, and so no fact of its turn."""
+START: Final = "head start"
+"""The lane of a head start; its guess is the one at the same place among the row's."""
 
 
 def trace(summary: Summary, rows: Sequence[Row]) -> bytes:
@@ -93,17 +97,35 @@ def _events(row: Row) -> Iterator[tuple[str, Event]]:
         )
     if row.first_answer_us is not None and row.first_answer_us != row.first_sound_us:
         yield "agent", _instant("first answer", zero + row.first_answer_us, {"said": row.said})
+    yield from _foreseen(row)
+    starts = iter([guess for guess in row.guesses if guess.outcome in {"kept", "dropped"}])
     for lane in row.lanes:
         facts = {"turn": row.turn, **msgspec.to_builtins(lane)}
+        if lane.name == START and (guess := next(starts, None)):
+            facts["guess"] = msgspec.to_builtins(guess)
         yield (
             f"lane {lane.name}",
             _span(f"{lane.name}: {lane.outcome}", zero + lane.began_us, zero + lane.ended_us, facts),
         )
 
 
+def _foreseen(row: Row) -> Iterator[tuple[str, Event]]:
+    """Yield the replies that were held likely before the caller's last word, as one event."""
+    guesses = [guess for guess in row.guesses if guess.outcome in {"said", "not said"}]
+    if guesses:
+        said = next(
+            (f"said: {_short(guess.text)}" for guess in guesses if guess.outcome == "said"), "none said"
+        )
+        facts = {"turn": row.turn, "guesses": msgspec.to_builtins(guesses)}
+        event = _span(
+            f"{len(guesses)} foreseen, {said}", row.speech_began_call_us, row.speech_ended_call_us, facts
+        )
+        yield "foreseen", event
+
+
 def _facts(row: Row) -> Event:
     facts: Event = msgspec.to_builtins(row)
-    return {name: value for name, value in facts.items() if name not in {"entries", "lanes", "decisions"}}
+    return {name: value for name, value in facts.items() if name not in ELSEWHERE}
 
 
 def _span(name: str, began: int, ended: int, args: Event) -> Event:

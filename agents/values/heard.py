@@ -71,7 +71,7 @@ class Heard:
 
     @property
     def over(self) -> bool:
-        """Whether it ends as an utterance does, dictated or not: not openly, not in taking something back."""
+        """Whether it ends neither openly nor in taking something back."""
         return self.ends is None and not self.taking_back
 
     @property

@@ -58,13 +58,13 @@ async def test_the_model_is_told_what_was_said_and_heard():
 
 
 async def test_what_was_cut_is_told_as_far_as_it_was_heard_and_marked():
-    """The caller says "stop" two thirds of a second into the reply."""
+    """The caller breaks in two thirds of a second into the reply."""
     backend = first(says(WHOLE, **QUICK), says("Right.", **QUICK))
-    stop = over(caller("stop please", pause_us=700 * MS))
+    stop = over(caller("tell me more", pause_us=700 * MS))
     talked = await talk(backend, ASK, stop)
     assert talked.outcomes == ["cut", "answered"]
     (*_, heard, asked) = roles(backend.asked[1])
-    assert asked == ("user", "stop please")
+    assert asked == ("user", "tell me more")
     assert heard[0] == "assistant"
     assert heard[1].endswith(" …")
     assert WHOLE.startswith(heard[1].removesuffix(" …"))
@@ -193,7 +193,7 @@ async def test_a_caller_who_speaks_in_spurts_has_it_made_ready_once_at_a_time():
 
 async def cut(backend, **more):
     """A call whose first reply is cut while it streams; the records and the moment of the cut."""
-    stop = over(caller("stop please", pause_us=200 * MS))
+    stop = over(caller("tell me more", pause_us=200 * MS))
     talked = await talk(backend, ASK, stop, **more)
     assert talked.outcomes[0] == "cut"
     (broken,) = [one for one in talked.rows[0].account.decisions if one.took == "broken off"]

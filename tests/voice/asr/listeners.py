@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from voice import clock
 
 
@@ -15,9 +17,17 @@ class Watching:
     def __init__(self):
         self.dictation = None
         self.seen = []
+        self._whole = asyncio.Event()
 
     def __call__(self):
         self.seen.append((clock.now(), self.dictation.partial, self.dictation.whole))
+        if self.dictation.whole:
+            self._whole.set()
+
+    async def until_whole(self):
+        """Wait until the text is whole, at most half a minute."""
+        async with clock.move_on_at(clock.now() + 30 * clock.SECOND):
+            await self._whole.wait()
 
     @property
     def whole_at(self):
