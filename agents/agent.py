@@ -67,7 +67,8 @@ class Opinion:
     of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
     stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
     ``settled``: the words were whole, for they answer what was asked or wish for something, and no more need
-    come; so nobody has to wait long to hear whether the caller goes on.
+    come; so nobody has to wait long to hear whether the caller goes on. ``part``: they are a part of what was
+    asked for, and the rest is likely to follow.
     """
 
     opening: str
@@ -79,6 +80,7 @@ class Opinion:
     slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expects: str = ""
     settled: bool = False
+    part: bool = False
     ends_call: bool = False
     transfer: str = ""
     """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""

@@ -8,6 +8,7 @@ last chosen opinion.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agents.agent import Opinion
@@ -196,7 +197,8 @@ class Form:
         if filling.partial:
             part = filling.partial
             state = progress.asks(part.slot, partial=part.value)
-            return self._opinion(part.missing, state, sure, f"a part of {part.slot}")
+            opinion = self._opinion(part.missing, state, sure, f"a part of {part.slot}")
+            return replace(opinion, part=True)
         if wrong := self.objection(values):
             slot, sentence = wrong
             kept = progress.without(slot).asks(slot)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agents.filling import Filling
     from agents.values.heard import Heard
 
-_BARE: Final = 3
-"""Words of an answer that is nothing but its value: "my savings account"."""
 _DICTATED: Final = frozenset(("digits", "spelling"))
 _HELP: Final = r"help(?: me)?(?: out)?(?: with (?:something|that|this))?"
 _ONLY_OPENS: Final = re.compile(
@@ -67,6 +65,4 @@ def settles(heard: Heard, filling: Filling, *, answers: bool, wish: bool) -> boo
         return False
     if heard.ends is None:
         return True
-    # Recognisers put a comma behind a bare "Savings", whether or not more comes.
-    bare = answers and heard.ends.word == "," and len(heard.words.split()) <= _BARE
-    return bare or (filling.closing and heard.ends.kind in _DICTATED)
+    return filling.closing and heard.ends.kind in _DICTATED

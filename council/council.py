@@ -158,7 +158,8 @@ class Council:
             acts = not opinion.action.meanwhile
             opening = opinion.action.meanwhile or opening
         settled = opinion.settled and ruling.good
-        return Reply(opening, ruling.chosen.seat.name, ruling.because, settled=settled, acts=acts)
+        by, because = ruling.chosen.seat.name, ruling.because
+        return Reply(opening, by, because, settled=settled, part=opinion.part, acts=acts)
 
     def _drop(self, question: Question) -> None:
         """Drop what is kept of an earlier guess."""

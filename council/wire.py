@@ -77,6 +77,7 @@ class Proposed(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     arguments: dict[str, str] = {}
     otherwise: str = Action("").otherwise
+    meanwhile: str = ""
 
 
 class Answer(Versioned, frozen=True, omit_defaults=True):
@@ -90,6 +91,8 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
     state: Any = None
     slots: dict[str, str] = {}
     expects: str = ""
+    settled: bool = False
+    part: bool = False
     ends_call: bool = False
     transfer: str = ""
 
@@ -100,10 +103,13 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
             self.opening,
             self.confidence,
             self.because,
-            action=Action(proposed.name, proposed.arguments, proposed.otherwise) if proposed else None,
+            action=proposed
+            and Action(proposed.name, proposed.arguments, proposed.otherwise, proposed.meanwhile),
             state=self.state,
             slots=self.slots,
             expects=self.expects,
+            settled=self.settled,
+            part=self.part,
             ends_call=self.ends_call,
             transfer=self.transfer,
         )
@@ -159,10 +165,12 @@ def answer(opinion: Opinion | None, rest: str = "") -> bytes:
             f"{opinion.opening} {rest.strip()}" if rest.strip() else opinion.opening,
             opinion.confidence,
             opinion.because,
-            Proposed(action.name, dict(action.arguments), action.otherwise) if action else None,
+            action and Proposed(action.name, dict(action.arguments), action.otherwise, action.meanwhile),
             opinion.state,
             dict(opinion.slots),
             opinion.expects,
+            opinion.settled,
+            opinion.part,
             opinion.ends_call,
             opinion.transfer,
         )

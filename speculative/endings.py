@@ -85,8 +85,11 @@ class Endings:
         if not said or not any(words for _, _, words, _ in evidence):
             return None
         likely = 0.5
-        for _, _, _, (over, of) in reversed(evidence):
-            likely = (over + TRUST * likely) / (of + TRUST)
+        before = (0, 0)
+        for _, _, _, counts in reversed(evidence):
+            if counts != before:  # the same cases again are no new evidence
+                likely = (counts[0] + TRUST * likely) / (counts[1] + TRUST)
+            before = counts
         return likely
 
     def because(self, text: str, agent_last: str) -> str:

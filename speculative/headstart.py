@@ -70,6 +70,8 @@ class HeadStart:
             known = Words(
                 self.said,
                 settled=bool(reply and reply.settled),
+                part=bool(reply and reply.part),
+                understood=reply is not None or self.done_us is None,
                 acts=bool(reply and reply.acts),
                 ready=self.ready_us is not None,
                 ended=self.ended,
@@ -90,8 +92,7 @@ class HeadStart:
             self.draft.decide("no head start", f"{type(error).__name__}: {error}")
         finally:
             self.done_us = clock.now()
-        if self.ready_us is not None:
-            choose()
+        choose()
 
     async def _make_ready(self, reply: Reply, shelf: CallShelf) -> None:
         """Render the reply's opening, if the shelf does not have it."""

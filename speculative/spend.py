@@ -1,16 +1,18 @@
 """Endpointing is spend: how long a silence is worth waiting for, by what was said and what is ready. Pure.
 
-==========================================  =======  =====================================================
-the words so far                            silence  because
-==========================================  =======  =====================================================
-mostly went on from here, by the reply bank  most    others who said this had more to say
-settled, and the reply is ready              least   nothing more need come
-end openly (hesitation, digits, "my ...")    most    cutting in costs more than waiting
-mostly ended here, and the reply is ready    least   others who said this were done
-anything else                                usual   longer for a caller who pauses longer
-==========================================  =======  =====================================================
+===========================================  =======  ==========================================
+the words so far                             silence  because
+===========================================  =======  ==========================================
+mostly went on from here, by the reply bank  most     others who said this had more to say
+settled, and the reply is ready              least    nothing more need come
+a part of what was asked for                 most     the rest is likely to follow
+end openly (hesitation, digits, "my ...")    most     cutting in costs more than waiting
+mostly ended here, and the reply is ready    least    others who said this were done
+nobody understands them                      patient  there is nothing to say yet
+anything else                                usual    longer for a caller who pauses longer
+===========================================  =======  ==========================================
 
-A reply that rests on an effect which nobody has announced is never ready before the usual silence.
+*Patient* is the longest that keeps the promise to whoever has ended. A reply that rests on an effect which nobody has announced is never ready before the usual silence.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ ENDS: Final = 0.9
 """So many of those who paused here had ended: do not."""
 LONGER: Final = (6, 5)
 """A caller is given 6/5 of the longest pause they lately spoke on after..."""
-AT_MOST_US: Final = 650_000
-"""...up to this: a longer silence would break the promise to everybody who has ended."""
+PATIENT_US: Final = 650_000
+"""...up to this: a longer silence would break the promise to whoever has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Words:
     text: str
     settled: bool = False
     """Whoever would answer says that they are whole."""
+    part: bool = False
+    """Whoever would answer says that they are a part of what was asked for."""
+    understood: bool = True
+    """Whether there is anything to say to them."""
     acts: bool = False
     """Its reply is only true once something with an effect has been done."""
     ready: bool = False
@@ -66,15 +72,19 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
         return _most(bounds, f"{ended:.0%} of those who said this had ended")
     if words.settled and words.ready and not words.acts:
         return _least(bounds, "it is settled, and the reply is ready")
+    if words.part:
+        return _most(bounds, "it is a part of what was asked for")
     if not words.settled and (end := open_end(words.text)):
         return _most(bounds, f"{end.kind}: {end.word!r}")
     if ended is not None and ended >= ENDS and words.ready and not words.acts:
         return _least(bounds, f"{ended:.0%} of those who said this had ended, and the reply is ready")
-    longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1]
-    usual = max(bounds.silence_us, min(longest, AT_MOST_US))
+    longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else PATIENT_US
+    usual = max(bounds.silence_us, min(longest, PATIENT_US))
     why = "it may go on" if not words.settled else "the reply is not ready"
     if words.acts:
         why = "the reply has an effect"
+    if not words.understood:
+        why = "nobody understands it yet"
     return Silence(usual, "endpoint.silence_ms", why)
 
 

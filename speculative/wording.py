@@ -137,7 +137,9 @@ def _shape(said: Words) -> tuple[Words, Words]:
 
 def _plain(words: Words) -> Words:
     """Return *words* with wishes as what is wished and phrases as what they stand for."""
-    words = _around(_begun(words, _WISHES))
+    while (wished := _begun(words, _WISHES)) != words:
+        words = wished
+    words = _around(words)
     read: list[str] = []
     at = 0
     while at < len(words):
@@ -153,7 +155,7 @@ def _begun(words: Words, table: Table) -> Words:
     while at < len(words):
         if at == 0 or words[at - 1] in _BEHIND:
             # A wish that is not said to the end stays what it is.
-            while (found := _match(words, at, table)) and (found[1] or at + len(found[0]) < len(words)):
+            if (found := _match(words, at, table)) and (found[1] or at + len(found[0]) < len(words)):
                 words = (*words[:at], *found[1], *words[at + len(found[0]) :])
         at += 1
     return words

@@ -35,6 +35,7 @@ FUNCTION_WORDS: Final = words_in(
 )
 """Words that any sentence may have; negations, yes and no, and question words are not among them."""
 
+MOST_ADDRESSES: Final = 3
 LONGEST_VALUE: Final = 3
 """Words of a name of which nothing is known; more words are a sentence."""
 _NO_NAME: Final = FUNCTION_WORDS | words_in(
@@ -67,7 +68,10 @@ def emptied(text: str, choices: Classes = CHOICES) -> tuple[str, tuple[str, ...]
         return f" \0{chr(0xE000 + len(taken) - 1)} "
 
     said = _NAME.sub(lambda found: _nameless(found, take), plain(text).text)
-    while (whole := _ADDRESS(said)) and not whole.missing:
+    for _ in range(MOST_ADDRESSES):
+        whole = _ADDRESS(said)
+        if not whole or whole.missing:
+            break
         said = said[: whole.start] + take("address", said[whole.start : whole.end]) + said[whole.end :]
     for pattern, kind in _VALUES:
         said = pattern.sub(lambda found, kind=kind: take(kind, found[0]), said)  # type: ignore[misc]

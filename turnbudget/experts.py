@@ -9,12 +9,13 @@ import click
 from turnbudget import dialogues as written
 from turnbudget import plugins
 from turnbudget.seat import run_seat
-from turnbudget.shell import one_line, say
+from turnbudget.shell import Taught, one_line, say
 from voice import clock
 
 
 @click.command(
-    epilog="turnbudget dialogues harper-valley/dialogues.jsonl --council demos.bank.bank:open_bank"
+    cls=Taught,
+    epilog="turnbudget dialogues harper-valley/dialogues.jsonl --council demos.bank.bank:open_bank",
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
@@ -37,8 +38,9 @@ def dialogues(path: Path, *, council: str) -> None:
 
 
 @click.command(
+    cls=Taught,
     epilog="turnbudget seat --agent demos.smallest:table --broker mqtt://127.0.0.1\n"
-    "TURNBUDGET_MQTT_PASSWORD=... turnbudget seat --agent my.agents:Faq --broker mqtts://user@broker.example"
+    "TURNBUDGET_MQTT_PASSWORD=... turnbudget seat --agent my.agents:Faq --broker mqtts://user@broker.example",
 )
 @click.option("--agent", required=True, metavar="MODULE:NAME", help="The agent, or a class that makes it.")
 @click.option("--broker", required=True, metavar="URL", help="mqtt://HOST[:PORT] or mqtts://…")

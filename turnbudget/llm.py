@@ -16,12 +16,14 @@ from turnbudget import presets as shown
 from turnbudget.probing.probe import probe as run_probe
 from turnbudget.probing.probed import describe, write
 from turnbudget.progress import Bar
-from turnbudget.shell import one_line
+from turnbudget.shell import Taught, one_line
 from turnbudget.simulate import serve
 from voice import clock
 
 
-@click.command(epilog="turnbudget presets\nturnbudget presets gpu-small --uncached 120 --cached 1400")
+@click.command(
+    cls=Taught, epilog="turnbudget presets\nturnbudget presets gpu-small --uncached 120 --cached 1400"
+)
 @click.argument("name", required=False)
 @click.option("--uncached", type=click.IntRange(0), default=100, show_default=True, help="New prompt tokens.")
 @click.option("--cached", type=click.IntRange(0), default=1_400, show_default=True, help="Cached ones.")
@@ -41,7 +43,7 @@ def presets(name: str | None, *, uncached: int, cached: int, batch: int) -> None
     console.print(shown.explanation(explain(preset, uncached=uncached, cached=cached, batch=batch)))
 
 
-@click.command(epilog="turnbudget simulate --preset gpu-low-batch --port 8100")
+@click.command(cls=Taught, epilog="turnbudget simulate --preset gpu-low-batch --port 8100")
 @click.option("--preset", "name", default="gpu-small", show_default=True, help="A preset, or a TOML file.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=8100, show_default=True, help="0 takes a free one."
@@ -61,7 +63,7 @@ def simulate(name: str, *, port: int, seed: int) -> None:
     clock.run(serve(backend, port, told=told), "wall")
 
 
-@click.command(epilog="turnbudget probe http://127.0.0.1:8080/v1 --n 60 --out mine.toml")
+@click.command(cls=Taught, epilog="turnbudget probe http://127.0.0.1:8080/v1 --n 60 --out mine.toml")
 @click.argument("url")
 @click.option("--model", default="", help="Which model; by default the server's only one.")
 @click.option("--n", "samples", type=click.IntRange(40), default=120, show_default=True, help="Requests.")

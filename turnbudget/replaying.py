@@ -20,7 +20,7 @@ from turnbudget.recorded.conversation import Pacing
 from turnbudget.replay import Plan
 from turnbudget.replay import replay as run_replay
 from turnbudget.runs import REPORT
-from turnbudget.shell import INTERRUPTED, MISSED, USAGE, one_line, say, stop
+from turnbudget.shell import INTERRUPTED, MISSED, USAGE, Taught, one_line, say, stop
 from turnbudget.terminal import headline, show
 from voice import clock
 from voice.errors import UsageError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=Taught,
     epilog="""\
 turnbudget replay call.wav                        a stereo recording, the caller on the left
 turnbudget replay calls/ --name monday            every recording of a folder, into runs/monday
@@ -40,7 +41,7 @@ turnbudget replay a-caller.ul --rate 8000         a raw mu-law pair, with a-agen
 turnbudget replay calls/ --fail-over 800          exit 1 if over 1 % of the turns sound later than 800 ms
 turnbudget replay calls/ --compare-speculation    without and with it, in one table and on both pages
 turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts
-turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:wafer-scale"""
+turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:wafer-scale""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(

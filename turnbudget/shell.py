@@ -55,15 +55,18 @@ def say(fault: str) -> None:
     click.echo(f"turnbudget: {legible(' '.join(fault.split()))}", err=True)
 
 
+class Taught(click.Command):
+    """A command that shows examples as they were written, line by line."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples below the options."""
+        del ctx
+        if self.epilog:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+
+
 class Teaching(click.Group):
-    """A group whose commands show examples as they were written, line by line."""
+    """A group of commands with examples."""
 
-    class command_class(click.Command):  # noqa: N801 - click looks for it under this name
-        """A command with examples."""
-
-        def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            """Write the examples below the options."""
-            del ctx
-            if self.epilog:
-                with formatter.section("Examples"):
-                    formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+    command_class = Taught

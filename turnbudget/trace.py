@@ -1,7 +1,8 @@
 """A run as a trace: what Perfetto and chrome://tracing draw, on the clock of each call.
 
-One process a call. Its threads are ``caller``, ``agent``, ``turns``, ``stages``, ``decisions``, ``foreseen`` (the
-replies held likely while the caller spoke) and the lanes, head starts among them. Events of one thread may nest but never overlap half-way, so work that does overlap gets a second thread of its name.
+One process a call. Its threads are ``caller``, ``agent``, ``turns``, ``stages``, ``decisions``, ``foreseen``
+(the replies held likely while the caller spoke) and the lanes, head starts among them. Events of one thread
+may nest but never overlap half-way, so work that does overlap gets a second thread of its name.
 
 Source: "Trace Event Format", the Chromium project.
 """

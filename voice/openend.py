@@ -1,6 +1,6 @@
 """How an utterance ends openly: in a hesitation, in an unfinished clause, amid digits or spelled letters.
 
-A recogniser closes whatever it has with a full stop, so a full stop proves nothing; a question mark closes a
+A recogniser puts a full stop or a comma behind whatever it has, so neither proves anything; a question mark closes a
 clause that ends in a preposition or a verb ("what is it for?"), but none that ends in "the". The tables are
 data: what is in them makes a caller be waited for a little longer, what is missing may cut one off.
 """
@@ -87,7 +87,7 @@ _FINISHED: Final = _behind(
 _ABBREVIATIONS: Final = _words("am pm atm id tv us usa ok po cd pc")
 _NUMERAL: Final = re.compile(r"\(?\d[\d,.)-]*")
 _LETTERS: Final = re.compile(r"(?:[a-z][.-])+[a-z]?")
-_TRAILING: Final = re.compile(r"(?:\.{3,}|…|[,;:~–—-])[\s\"'”’]*$")
+_TRAILING: Final = re.compile(r"(?:\.{3,}|…|[~–—-])[\s\"'”’]*$")
 _AS_IN: Final = re.compile(r"(?:^| )[a-z] as in [a-z]+$")
 _SIGNS: Final = re.compile(r"[^\w' .,()/:$€£%-]|_")
 

@@ -79,6 +79,8 @@ class Reply:
     """It says goodbye: a caller who then says nothing is not asked whether they are there."""
     settled: bool = False
     """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
+    part: bool = False
+    """They are a part of what was asked for: the rest is likely to follow."""
     acts: bool = False
     """On a guess: its opening is true only once something with an effect has been done."""
 

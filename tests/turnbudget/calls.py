@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import soundfile
 
-from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable
+from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
 from turnbudget.replay import Plan
 from turnbudget.replay import replay as run_replay
 from voice import clock
@@ -49,8 +49,9 @@ QUICK = Config(
     responder=ResponderTable(
         rules=(RuleTable("look", "Here it is.", 1_500),), otherwise=OtherwiseTable(say="Sure.")
     ),
+    speculation=SpeculationTable(on=False),
 )
-"""Short phrases, so that a call is short; "look" is answered behind a bridge."""
+"""Short phrases, so that a call is short; "look" is answered behind a bridge; nothing is done ahead."""
 
 
 def track(who, talk=TALK, seconds=8.0, rate=RATE, level=6_000):

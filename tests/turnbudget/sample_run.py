@@ -10,6 +10,7 @@ from turnbudget.records import (
     DecisionRow,
     Engine,
     EntryRow,
+    GuessRow,
     LaneRow,
     Row,
     WordErrors,
@@ -134,18 +135,37 @@ BRIDGE = (
     took(560, "bridge", "no opinion; keep p95 of synthesize 140 ms, deliver 20 ms"),
     took(2_032, "seat:llm", "first sentence after 1,540 ms"),
 )
+
+
+def guess(said, text, outcome, odds=None, because="", **more):
+    """Return a guess; a head start's outcome is kept or dropped, of what was foreseen said or not said."""
+    fields = {"said": said, "text": text, "outcome": outcome, "odds": odds, "because": because, "ready": True}
+    return GuessRow(**{**fields, **more})
+
+
+SHELF = (lane("shelf", (160, 160), "hit", saved_ms=14),)
+WANTED = "And what is the destination account?"
+STARTS = (
+    guess("sav", "", "dropped", None, "550 ms: it may go on", ready=False, wasted_us=16_000),
+    guess("savings", WANTED, "kept", 0.93, "100 ms: it is settled, and the reply is ready", saved_us=1_000),
+)
+FORESEEN = (
+    guess("", WANTED, "said", 0.62, "foreseen, rank 1", saved_us=14_000),
+    guess("", "What is the transfer amount?", "not said", 0.2, "foreseen, rank 2", wasted_us=41_000),
+)
 PREPARED = (
-    lane("shelf:destination", (-1_240, -690), "hit", saved_ms=330),
-    lane("shelf:amount", (-1_240, -500), "unused", wasted_ms=740),
+    lane("head start", (-310, -294), "dropped", wasted_ms=16),
+    lane("head start", (40, 41), "kept", saved_ms=1),
+    *SHELF,
 )
 EXACT = (took(160, "shelf", "exact text, odds 0.93, guard passed"),)
 
 KINDS = (
-    {"costs": SHELVED, "outcome": "shelved", "lanes": PREPARED, "decisions": EXACT},
+    {"costs": SHELVED, "lanes": PREPARED, "decisions": EXACT, "guesses": (*STARTS, *FORESEEN)},
     {"costs": ANSWERED, "outcome": "answered", "lanes": SEATS},
     {"costs": SLOW, "outcome": "bridged", "sounded": 621_000, "lanes": SEATS[:1], "decisions": BRIDGE},
     {"costs": {"endpoint": 160_000, "council": 90_000}, "outcome": "superseded", "answered": False},
-    {"costs": STALLED, "outcome": "answered", "false_cut": True},
+    {"costs": STALLED, "outcome": "answered", "false_cut": True, "guesses": FORESEEN[1:]},
     {"costs": ANSWERED, "outcome": "cut", "speech_ended_by": "vad", "lanes": SEATS[1:]},
     {"costs": {**SLOW, "council": 5_520_000}, "outcome": "bridged", "sounded": 640_000, "decisions": BRIDGE},
 )
@@ -198,7 +218,8 @@ def one_call(call, count, random, *, defects=True):
             call=call,
             turn=number,
             heard=heard,
-            said="" if shape["outcome"] in {"silent", "failed", "superseded"} else said,
+            asked=heard,
+            said="" if shape.get("outcome") in {"silent", "failed", "superseded"} else said,
             reference=heard.replace("uh ", "um "),
             speech_began_call_us=began,
             speech_ended_call_us=at,
@@ -234,6 +255,7 @@ def header(rows=(), **named):
             Engine(job="vad", name="silero", why="auto: best measured of those present"),
         ),
         "budget_us": 800_000,
+        "speculation": True,
         "calls": tuple(
             CallRecord(
                 call=call,

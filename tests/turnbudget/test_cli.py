@@ -241,7 +241,7 @@ def test_notes_on_a_recording_are_said_above_its_turns(tmp_path, go):
     assert b"is its true rate 16000 Hz?" in (tmp_path / "runs" / "in" / "report.html").read_bytes()
 
 
-COMMANDS = ("config", "demo", "doctor", "models", "replay", "report")
+COMMANDS = ("config", "demo", "doctor", "models", "replay", "report", "shelf")
 
 
 def test_help_names_every_command_and_where_to_begin():
@@ -250,12 +250,29 @@ def test_help_names_every_command_and_where_to_begin():
     assert "turnbudget demo" in " ".join(result.stdout.split())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_and_every_option_says_what_it_is_for(command):
-    assert turnbudget(command, "-h").exit_code == 0
-    assert main.commands[command].help
-    options = [option for option in main.commands[command].params if isinstance(option, click.Option)]
+def every_command(group=main, before=()):
+    """Every command as it is typed, those of groups in groups included."""
+    for name, command in group.commands.items():
+        yield (*before, name), command
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*before, name))
+
+
+TYPED = dict(every_command())
+
+
+@pytest.mark.parametrize("typed", TYPED, ids=" ".join)
+def test_every_command_and_every_option_says_what_it_is_for(typed):
+    assert turnbudget(*typed, "-h").exit_code == 0
+    assert TYPED[typed].help
+    options = [option for option in TYPED[typed].params if isinstance(option, click.Option)]
     assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("typed", [typed for typed in TYPED if TYPED[typed].epilog], ids=" ".join)
+def test_every_example_is_a_line_of_its_own(typed):
+    shown = turnbudget(*typed, "-h").stdout.partition("Examples:\n")[2]
+    assert shown.splitlines() == [f"  {line}" for line in TYPED[typed].epilog.splitlines()]
 
 
 def test_examples_stand_as_they_are_typed():

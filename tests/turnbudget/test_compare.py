@@ -14,7 +14,7 @@ from provider import CLOSE, provider, whole
 from rich.console import Console
 from sample_run import header, turn
 
-from turnbudget import cli
+from turnbudget import replaying
 from turnbudget.cli import main
 from turnbudget.compare import answered_by, late, look_ahead, price, side_by_side
 from turnbudget.config import LlmTable, dump
@@ -175,13 +175,13 @@ async def test_looking_ahead_asks_every_backend(tmp_path):
 
 
 def test_a_run_that_is_ended_by_ctrl_c_is_the_last(tmp_path, go, monkeypatch):
-    real = cli.perform
+    real = replaying.perform
 
     def ended(one, kind, *, quiet=False):
         run = real(one, kind, quiet=quiet)
         return run._replace(summary=msgspec.structs.replace(run.summary, truncated=True))
 
-    monkeypatch.setattr(cli, "perform", ended)
+    monkeypatch.setattr(replaying, "perform", ended)
     result = go(LOW, WAFER)
     assert result.exit_code == 130
     assert folders(tmp_path) == ["in"]

@@ -7,9 +7,9 @@ import subprocess
 
 import msgspec
 import pytest
-from sample_run import header, sample_rows, turn
+from sample_run import FORESEEN, PREPARED, SHELF, STARTS, header, sample_rows, turn
 
-from turnbudget.records import Row, Summary
+from turnbudget.records import Comparison, Row, Side, Summary
 from turnbudget.report import embed, page
 from turnbudget.summary import summarise
 
@@ -142,3 +142,25 @@ def test_browser_draws_every_turn_and_runs_nothing_a_caller_said(browser, tmp_pa
 
 def test_browser_draws_an_empty_run(browser, tmp_path):
     assert "Nothing was replayed" in drawn(browser, tmp_path, [], wer=None)
+
+
+def test_page_carries_what_each_hit_came_to():
+    rows = [turn(lanes=SHELF, false_cut=True), turn(lanes=SHELF), turn()]
+    assert msgspec.json.decode(embedded(read(*rows))["verdicts"]) == [
+        "begun before the caller's real end",
+        "",
+        None,
+    ]
+
+
+def test_browser_draws_what_was_guessed_and_the_comparison(browser, tmp_path):
+    rows = [turn(lanes=PREPARED, guesses=(*STARTS, *FORESEEN)), turn(lanes=SHELF, false_cut=True)]
+    run = summarise(rows, header(rows, name="it-on"))
+    sides = [Side(label=label, folder=f"it-{label}", summary=run) for label in ("off", "on")]
+    text = shown(browser, tmp_path, page(run, rows, Comparison(sides=tuple(sides))))
+    said = re.sub(r"<[^>]+>", "", text)
+    assert "hit · the last of 2 head starts kept, its reply ready · foreseen at 0.62 and said" in said
+    assert "57 ms of work not used" in said.replace("\u00a0", " ").replace("&nbsp;", " ")
+    assert "wrong hit: begun before the caller's real end" in said
+    assert 'href="../it-off/report.html"' in text
+    assert 'href="../it-on/report.html"' not in text

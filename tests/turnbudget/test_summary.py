@@ -2,9 +2,22 @@ from __future__ import annotations
 
 import jsonschema
 import msgspec
-from sample_run import ANSWERED, SHELVED, SLOW, header, lane, sample_rows, turn, unasked
+from sample_run import (
+    ANSWERED,
+    FORESEEN,
+    PREPARED,
+    SHELF,
+    SHELVED,
+    SLOW,
+    STARTS,
+    header,
+    lane,
+    sample_rows,
+    turn,
+    unasked,
+)
 
-from turnbudget.records import Row, Share
+from turnbudget.records import GuessTotals, Row, Share
 from turnbudget.summary import spread, summarise
 
 
@@ -89,6 +102,37 @@ def test_saved_and_wasted_come_from_the_lanes():
     )
     run = summary(turn(lanes=lanes))
     assert (run.saved_us, run.wasted_us) == (172_000, 80_000)
+
+
+def test_a_hit_is_counted_by_where_its_answer_came_from_and_not_by_how_the_turn_ended():
+    cut = turn(lanes=SHELF, outcome="cut")
+    unsounded = turn({"endpoint": 100_000}, answered=False, outcome="superseded", lanes=SHELF)
+    run = summary(cut, unsounded, turn(ANSWERED, outcome="answered"))
+    assert run.hits == Share(count=1, of=3, share=1 / 3)
+    assert run.wrong_hits == Share(count=0, of=1, share=0.0)
+
+
+def test_wrong_hits_are_a_share_of_the_hits():
+    """CA-01: how often the shelf was right is not told without how often it was wrong."""
+    run = summary(turn(lanes=SHELF), turn(lanes=SHELF, false_cut=True), turn(false_cut=True))
+    assert run.wrong_hits == Share(count=1, of=2, share=0.5)
+    assert run.false_cuts == Share(count=2, of=3, share=2 / 3)
+
+
+def test_an_answer_in_time_is_no_bridge_in_time():
+    run = summary(turn(SLOW, outcome="bridged", sounded=180_000), turn())
+    assert run.in_time.count == 2
+    assert run.answered_in_time == Share(count=1, of=2, share=0.5)
+
+
+def test_guesses_are_totalled_with_what_became_of_them():
+    run = summary(turn(lanes=PREPARED, guesses=(*STARTS, *FORESEEN)), turn(guesses=FORESEEN[1:]), turn())
+    assert run.guesses == GuessTotals(
+        head_starts=Share(count=1, of=2, share=0.5),
+        foreseen=Share(count=1, of=2, share=0.5),
+        saved_us=15_000,
+        unused_us=98_000,
+    )
 
 
 def test_empty_run_has_no_shares_rather_than_false_ones():

@@ -5,12 +5,11 @@ import io
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
-from sample_run import SHELVED, SLOW, header, sample_rows, turn, unasked
+from sample_run import FORESEEN, SHELF, SHELVED, SLOW, STARTS, header, sample_rows, turn, unasked
 
-from turnbudget.records import Share
 from turnbudget.runs import Run
 from turnbudget.summary import summarise
-from turnbudget.terminal import axis, ms, percent, show, stage_table, waterfall
+from turnbudget.terminal import axis, guessed, show, stage_table, waterfall
 
 
 def screen(*things, width=80, encoding="utf-8", colour=None):
@@ -132,11 +131,28 @@ def test_empty_run_is_shown_without_numbers():
     assert "nan" not in text.lower().replace("unanswered", "")
 
 
-def test_rounding_never_flatters():
-    assert ms(800_001) == "801 ms"
-    assert ms(1_200) == "1.2 ms"
-    assert ms(60) == "0.1 ms"
-    assert percent(Share(count=1_999, of=2_000, share=0.9995)) == "99.9 %"
+def test_what_was_guessed_of_a_turn_is_one_line_with_the_verdict_first():
+    row = turn(guesses=(*STARTS, *FORESEEN))
+    assert screen(guessed(row, "")) == (
+        "    hit, 1 of 2 head starts kept, foreseen at 0.62, 57 ms of work not used\n"
+    )
+    assert screen(guessed(row, "begun too early")).startswith("    WRONG HIT: begun too early, 1 of 2 head")
+    assert screen(guessed(turn(guesses=FORESEEN[1:]), None)) == (
+        "    not on the shelf, none of 1 foreseen came, 41 ms of work not used\n"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_what_was_guessed_keeps_to_the_width_there_is(width):
+    (line,) = screen(guessed(turn(guesses=(*STARTS, *FORESEEN)), ""), width=width).splitlines()
+    assert cell_len(line) <= width
+
+
+def test_a_run_shows_its_guesses_and_its_wrong_hits():
+    text = screen(run(turn(lanes=SHELF, guesses=FORESEEN, false_cut=True)))
+    assert "WRONG HIT: begun before the caller's real end" in text
+    assert "wrong hits  100.0 % (1 of 1), hits  100.0 % (1 of 1)" in text
+    assert "hit" not in screen(waterfall(turn()))
 
 
 def test_same_rows_give_the_same_text():

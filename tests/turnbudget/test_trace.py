@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-from sample_run import SHELVED, header, lane, sample_rows, took, turn, unasked
+from sample_run import FORESEEN, PREPARED, SHELVED, STARTS, header, lane, sample_rows, took, turn, unasked
 
 from turnbudget.summary import summarise
 from turnbudget.trace import trace
@@ -70,6 +70,21 @@ def test_work_begun_before_the_call_is_clipped_at_its_start():
     (event,) = spans(events(row), "lane headstart")
     assert (event["ts"], event["dur"]) == (0, 112_000)
     assert event["args"]["began_us"] == -310_000
+
+
+def test_head_start_has_a_lane_that_tells_its_guess():
+    found = events(turn(lanes=PREPARED, guesses=(*FORESEEN, *STARTS)))
+    assert [event["args"]["guess"]["said"] for event in spans(found, "lane head start")] == ["sav", "savings"]
+
+
+def test_what_was_foreseen_lies_under_the_words_it_was_foreseen_in():
+    row = turn(guesses=(*STARTS, *FORESEEN))
+    (event,) = spans(events(row), "foreseen")
+    assert event["name"] == "2 foreseen, said: And what is the destination account?"
+    assert (event["ts"], event["dur"]) == (24_900_000, 1_290_000)
+    assert [guess["odds"] for guess in event["args"]["guesses"]] == [0.62, 0.2]
+    (event,) = spans(events(turn(guesses=FORESEEN[1:])), "foreseen")
+    assert event["name"] == "1 foreseen, none said"
 
 
 def test_decision_is_an_instant_that_tells_its_number():

@@ -287,10 +287,10 @@ async def test_a_decode_can_be_abandoned_at_once(speech):
     dictation = engine.begin(0, ignore)
     dictation.feed(speech)
     await clock.sleep(5_000)
-    dropped = clock.now()
+    spent = clock.cpu()
     dictation.drop()
     await engine.aclose()
-    assert clock.now() - dropped < 60_000
+    assert clock.cpu() - spent < 60_000
     assert "moonshine" not in {thread.name.split("_")[0] for thread in threading.enumerate()}
 
 
