@@ -79,6 +79,10 @@ class Proposed(msgspec.Struct, frozen=True, omit_defaults=True):
     otherwise: str = Action("").otherwise
     meanwhile: str = ""
 
+    def action(self) -> Action:
+        """Return it as an action."""
+        return Action(self.name, self.arguments, self.otherwise, self.meanwhile)
+
 
 class Answer(Versioned, frozen=True, omit_defaults=True):
     """What came of a question: an opinion, or why there is none."""
@@ -98,13 +102,11 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
 
     def opinion(self) -> Opinion:
         """Return it as an opinion."""
-        proposed = self.action
         return Opinion(
             self.opening,
             self.confidence,
             self.because,
-            action=proposed
-            and Action(proposed.name, proposed.arguments, proposed.otherwise, proposed.meanwhile),
+            action=self.action.action() if self.action else None,
             state=self.state,
             slots=self.slots,
             expects=self.expects,
@@ -151,13 +153,16 @@ def ask(  # noqa: PLR0913 - a message's fields, each by its name
     )
 
 
+def _proposed(action: Action) -> Proposed:
+    return Proposed(action.name, dict(action.arguments), action.otherwise, action.meanwhile)
+
+
 def answer(opinion: Opinion | None, rest: str = "") -> bytes:
     """Return *opinion* with its whole *rest*; raises WireError if it is too big or cannot be JSON."""
     if opinion is None:
         return refusal("none")
     if not isinstance(opinion, Opinion):
         raise WireError(f"{type(opinion).__name__} is no opinion")
-    action = opinion.action
     return _encode(
         Answer(
             VERSION,
@@ -165,7 +170,7 @@ def answer(opinion: Opinion | None, rest: str = "") -> bytes:
             f"{opinion.opening} {rest.strip()}" if rest.strip() else opinion.opening,
             opinion.confidence,
             opinion.because,
-            action and Proposed(action.name, dict(action.arguments), action.otherwise, action.meanwhile),
+            _proposed(opinion.action) if opinion.action else None,
             opinion.state,
             dict(opinion.slots),
             opinion.expects,

@@ -12,7 +12,8 @@ nobody understands them                      patient  there is nothing to say ye
 anything else                                usual    longer for a caller who pauses longer
 ===========================================  =======  ==========================================
 
-*Patient* is the longest that keeps the promise to whoever has ended. A reply that rests on an effect which nobody has announced is never ready before the usual silence.
+*Patient* is the longest that keeps the promise to whoever has ended. A reply that rests on an effect which
+nobody has announced is never ready before the usual silence.
 """
 
 from __future__ import annotations

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Words: TypeAlias = tuple[str, ...]
-Table: TypeAlias = "Mapping[str, tuple[tuple[Words, Words], ...]]"
-"""By the first word of a phrase, longest first: the phrase and what it is read as."""
 
 
 class LeftOut(Struct, forbid_unknown_fields=True):
@@ -106,6 +104,26 @@ _ORDINALS: Final = frozenset(
 _ANYWHERE: Final = frozenset(DATA.left_out.anywhere)
 
 
+class Table:
+    """Phrases and what each is read as; the longest holds."""
+
+    def __init__(self, entries: Iterable[tuple[Words, Words]]) -> None:
+        self._meant = dict(entries)
+        self._lengths: dict[str, tuple[int, ...]] = {}
+        for phrase in self._meant:
+            lengths = {len(phrase), *self._lengths.get(phrase[0], ())}
+            self._lengths[phrase[0]] = tuple(sorted(lengths, reverse=True))
+
+    def find(self, words: Words, at: int = 0) -> tuple[Words, Words] | None:
+        """Return the phrase that stands in *words* at *at*, and what it is read as."""
+        if at < len(words):
+            for length in self._lengths.get(words[at], ()):
+                phrase = words[at : at + length]
+                if (meant := self._meant.get(phrase)) is not None:
+                    return phrase, meant
+        return None
+
+
 @lru_cache(maxsize=8192)
 def words_of(text: str) -> Words:
     """Return the words of *text* that are never left out, a number as one word."""
@@ -143,7 +161,7 @@ def _plain(words: Words) -> Words:
     read: list[str] = []
     at = 0
     while at < len(words):
-        phrase, meant = _match(words, at, _WORDS) or (words[at : at + 1], words[at : at + 1])
+        phrase, meant = _WORDS.find(words, at) or (words[at : at + 1], words[at : at + 1])
         read += meant
         at += len(phrase)
     return tuple(read)
@@ -155,7 +173,7 @@ def _begun(words: Words, table: Table) -> Words:
     while at < len(words):
         if at == 0 or words[at - 1] in _BEHIND:
             # A wish that is not said to the end stays what it is.
-            if (found := _match(words, at, table)) and (found[1] or at + len(found[0]) < len(words)):
+            if (found := table.find(words, at)) and (found[1] or at + len(found[0]) < len(words)):
                 words = (*words[:at], *found[1], *words[at + len(found[0]) :])
         at += 1
     return words
@@ -169,7 +187,7 @@ def _without_thanks(words: Words) -> Words:
 
 def _stripped(words: Words, table: Table, but_not_by: Sequence[str] = ()) -> Words:
     """Return *words* without what *table* drops at their beginning, unless one of *but_not_by* follows."""
-    while found := _match(words, 0, table):
+    while found := table.find(words):
         rest = words[len(found[0]) :]
         if rest and rest[0] in but_not_by:
             break
@@ -179,7 +197,7 @@ def _stripped(words: Words, table: Table, but_not_by: Sequence[str] = ()) -> Wor
 
 def _introduced(words: Words) -> tuple[Words, Words]:
     """Return *words* without the caller's introduction, and the name."""
-    begins = _match(words, 0, _NAMED)
+    begins = _NAMED.find(words)
     if not begins:
         return words, ()
     start = end = len(begins[0])
@@ -206,22 +224,6 @@ def _in_order(words: Words) -> Words:
     return tuple(_SWAPPED.sub(r"from \2 to \1", " ".join(words)).split())
 
 
-def _match(words: Words, at: int, table: Table) -> tuple[Words, Words] | None:
-    """Return the longest phrase of *table* that stands in *words* at *at*, and what it is read as."""
-    if at >= len(words):
-        return None
-    phrases = table.get(words[at], ())
-    return next((entry for entry in phrases if words[at : at + len(entry[0])] == entry[0]), None)
-
-
-def _table(entries: Iterable[tuple[Words, Words]]) -> Table:
-    """Return *entries* by their first word, the longest first."""
-    table: dict[str, list[tuple[Words, Words]]] = {}
-    for phrase, meant in entries:
-        table.setdefault(phrase[0], []).append((phrase, meant))
-    return {word: tuple(sorted(found, key=lambda entry: -len(entry[0]))) for word, found in table.items()}
-
-
 def _texts(value: object) -> Iterable[str]:
     """Return every text in the file's *value*."""
     if isinstance(value, str):
@@ -240,31 +242,33 @@ def _wishes(wishes: Wishes) -> Iterable[tuple[Words, Words]]:
         for verb in wishes.may_i_verbs:
             yield (*words_of(text), verb), (verb,) if verb in wishes.either_does else ("want", "to", verb)
     yield from ((words_of(text), ()) for text in wishes.of_you)
-    yield from (((*words_of(text), verb), (verb,)) for text in wishes.can_you for verb in wishes.can_you_verbs)
+    yield from (
+        ((*words_of(text), verb), (verb,)) for text in wishes.can_you for verb in wishes.can_you_verbs
+    )
     yield from ((words_of(text), ("want",)) for text in wishes.to_have)
 
 
-_FIRST: Final = _table(
+_FIRST: Final = Table(
     [
         *((words_of(text), ()) for text in DATA.left_out.first),
         *(((*words_of(text), "i"), ("i",)) for text in DATA.left_out.before_i),
     ]
 )
-_THANKS: Final = _table((words_of(text), ()) for text in DATA.left_out.thanks)
-_THANKS_BACKWARDS: Final = _table((words_of(text)[::-1], ()) for text in DATA.left_out.thanks)
-_NAMED: Final = _table(
+_THANKS: Final = Table((words_of(text), ()) for text in DATA.left_out.thanks)
+_THANKS_BACKWARDS: Final = Table((words_of(text)[::-1], ()) for text in DATA.left_out.thanks)
+_NAMED: Final = Table(
     [
         *((words_of(text), ()) for text in DATA.names.introduced_by),
         *((words_of(text), ("",)) for text in DATA.names.this_is),
     ]
 )
-_THEN: Final = _table((words_of(text), ()) for text in DATA.names.then)
+_THEN: Final = Table((words_of(text), ()) for text in DATA.names.then)
 _SPEAKING: Final = frozenset(DATA.names.speaking)
 _FOLLOWING: Final = frozenset({"", *DATA.names.followed_by})
 _BEHIND: Final = frozenset(DATA.wishes.behind)
-_WISHES: Final = _table(_wishes(DATA.wishes))
-_WORDS: Final = _table((words_of(text), words_of(line[0])) for line in DATA.equal.words for text in line)
-_BEGUN: Final = _table(
+_WISHES: Final = Table(_wishes(DATA.wishes))
+_WORDS: Final = Table((words_of(text), words_of(line[0])) for line in DATA.equal.words for text in line)
+_BEGUN: Final = Table(
     (_plain(words_of(text)), _plain(words_of(line[0]))) for line in DATA.equal.first for text in line[1:]
 )
 _WHOLE: Final = {

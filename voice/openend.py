@@ -1,8 +1,8 @@
 """How an utterance ends openly: in a hesitation, in an unfinished clause, amid digits or spelled letters.
 
-A recogniser puts a full stop or a comma behind whatever it has, so neither proves anything; a question mark closes a
-clause that ends in a preposition or a verb ("what is it for?"), but none that ends in "the". The tables are
-data: what is in them makes a caller be waited for a little longer, what is missing may cut one off.
+A recogniser puts a full stop or a comma behind whatever it has, so neither proves anything; a question mark
+closes a clause that ends in a preposition or a verb ("what is it for?"), but none that ends in "the". The
+tables are data: what is in them makes a caller be waited for a little longer, what is missing may cut one off.
 """
 
 from __future__ import annotations
