@@ -288,7 +288,9 @@ class Council:
         if not action:
             self._dialogue.commit(name, opinion)
             text = " ".join((*owed, opinion.opening))
-            return Reply(text, name, because, opinion.rest, ends_call=opinion.ends_call)
+            return Reply(
+                text, name, because, opinion.rest, ends_call=opinion.ends_call, transfer=opinion.transfer
+            )
         meanwhile = "" if self._begun(action, opened) else action.meanwhile
         acting = self._act(action, chosen, [] if meanwhile else owed, opened, question)
         text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ALIKE: Final = 0.6
 """Two moves with so much in common are one act: "a new check book has been sent" and "a new checkbook has
 been sent to your home" have 0.73."""
+ECHO: Final = "echo"
 LONGEST_NAME: Final = 4
 NEAREST: Final = 50
 """So many templates, those with most words in common, are looked at closely."""
@@ -47,6 +48,8 @@ class Acts:
         """Return the name of the act of *move*; '' if it is like none."""
         if exact := self._exact.get(move):
             return exact
+        if move.echoes:
+            return ECHO if any(known.echoes for _, known in self._known) else ""
         votes = Counter(index for word in move.words for index in self._by_word.get(word, ()))
         best, name = ALIKE, ""
         for index, _ in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))[:NEAREST]:
@@ -68,6 +71,8 @@ class Acts:
         self._known.append((name, move))
 
     def _new_name(self, move: Move) -> str:
+        if move.echoes:
+            return ECHO
         words = move.asked or [word for word in content(move.text) if not word.startswith("{")]
         name = " ".join(list(words)[:LONGEST_NAME]) or move.text
         name = f"ask {name}" if move.asked else name

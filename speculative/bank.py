@@ -151,7 +151,8 @@ def read(path: Path) -> Bank:
     try:
         bank = msgspec.toml.decode(path.read_bytes(), type=Bank)
     except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=where, remedy="check the name") from None
+        fault = f"cannot be read ({error.strerror})"
+        raise ConfigError(fault, where=where, remedy="check the name") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"is no reply bank ({error})", where=where, remedy="mend it or mine anew") from None
     check(bank, where)
@@ -184,7 +185,8 @@ def _strays(bank: Bank, states: frozenset[str], callers: frozenset[tuple[str, st
             yield f"caller {caller.name!r} is in state {caller.state!r}, which there is not"
     for reply in bank.reply:
         if (reply.state, reply.caller) not in callers:
-            yield f"reply {reply.says!r} answers {reply.caller!r} in state {reply.state!r}, which there is not"
+            answers = f"{reply.caller!r} in state {reply.state!r}"
+            yield f"reply {reply.says!r} answers {answers}, which there is not"
     for ending in bank.ending:
         if ending.state and ending.state not in states:
             yield f"an ending is in state {ending.state!r}, which there is not"
@@ -254,7 +256,9 @@ def text(bank: Bank) -> str:
 
 
 def _table(fields: Mapping[str, object]) -> Iterator[str]:
-    yield from (f"{_key(name)} = {_value(value)}" for name, value in fields.items() if value not in {(), False, ""})
+    for name, value in fields.items():
+        if value not in ((), False, ""):
+            yield f"{_key(name)} = {_value(value)}"
 
 
 def _key(name: str) -> str:

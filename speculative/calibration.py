@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from speculative.bank import Calibration
@@ -73,7 +74,7 @@ def reliability(trials: Iterable[Trial]) -> tuple[Bin, ...]:
     """Return the trials by odds: what was promised beside what came true."""
     trials = tuple(trials)
     bins = []
-    for low, high in zip(BINS, BINS[1:], strict=False):
+    for low, high in pairwise(BINS):
         inside = [trial for trial in trials if low <= trial.odds < high]
         if inside:
             n = len(inside)

@@ -1,13 +1,13 @@
 """Is the caller's turn over at this text? Learned from how far callers had got when they were not.
 
-Every beginning of a caller's turn is one they went on from, and the whole is one they ended with. The longest
-stretch of the text that was heard often enough decides: all of it, then its last three words, two, one; each is
-smoothed with the next shorter, and counts from the same question come before counts from any.
+Every beginning of a caller's turn is one they went on from, and the whole is one they ended with. The
+longest stretch of the text that was heard often enough decides: all of it, then its last three words, two,
+one; each is smoothed with the next shorter, and counts from the same question come before counts from any.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final, get_args
 
 from speculative.bank import ANYWHERE, Bank, Ending, Span
@@ -17,12 +17,13 @@ from speculative.words import Classes, general, tokens
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+LAST: Final[tuple[tuple[Span, int], ...]] = (("3", 3), ("2", 2), ("1", 1))
 SPANS: Final[tuple[Span, ...]] = get_args(Span)
 """From all of the text to nothing of it."""
 TRUST: Final = 2.0
 """So many cases the next shorter stretch counts for."""
 LEAST: Final = 2
-"""A stretch of words heard but once is in no bank; a single word is, and the whole of a turn."""
+"""Words heard but once are left out: they tell little, and may be somebody's."""
 LONGEST: Final = 12
 """Words of the longest beginning that is remembered as a whole."""
 LONGEST_TURN: Final = 120
@@ -41,13 +42,14 @@ def learned(turns: Iterable[tuple[str, str]], choices: Classes) -> tuple[Ending,
                     seen[1] += 1
     return tuple(
         Ending(state=state, span=span, counts=kept)
-        for (state, span), seen in sorted(counts.items(), key=lambda each: (each[0][0], SPANS.index(each[0][1])))
-        if (kept := {words: (over, of) for words, (over, of) in sorted(seen.items()) if of >= _least(span)})
+        for (state, span), seen in sorted(counts.items(), key=_place)
+        if (kept := {words: (over, of) for words, (over, of) in sorted(seen.items()) if of >= LEAST})
     )
 
 
-def _least(span: Span) -> int:
-    return 1 if span in {"1", "0"} else LEAST
+def _place(each: tuple[tuple[str, Span], object]) -> tuple[str, int]:
+    (state, span), _ = each
+    return state, SPANS.index(span)
 
 
 def prefixes(said: str) -> list[tuple[str, bool]]:
@@ -61,7 +63,7 @@ def stretches(text: str) -> list[tuple[Span, str]]:
     """Return what *text* is looked up by, the longest first; each once, under its widest span."""
     words = tokens(text)
     found: list[tuple[Span, str]] = [("turn", " ".join(words))] if len(words) <= LONGEST else []
-    found += [(span, " ".join(words[-int(span) :])) for span in SPANS[1:4] if len(words) > int(span) - (span == "1")]
+    found += [(span, " ".join(words[-size:])) for span, size in LAST if len(words) > size or size == 1]
     return [*found, ("0", "")]
 
 

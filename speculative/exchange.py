@@ -30,11 +30,9 @@ class Exchange:
 
 
 def exchanges(turns: Iterable[tuple[str, str]]) -> tuple[Exchange, ...]:
-    """Return the exchanges of *turns*; what a caller says before any agent answers nothing, and is left out."""
+    """Return the exchanges of *turns*; what a caller says before any agent answers nothing: left out."""
     worded = [(role, spoken(text)) for role, text in turns if is_words(text)]
-    joined = [
-        (role, " ".join(text for _, text in said)) for role, said in groupby(worded, key=itemgetter(0))
-    ]
+    joined = [(role, " ".join(text for _, text in said)) for role, said in groupby(worded, key=itemgetter(0))]
     return tuple(
         Exchange(joined[place - 1][1], text, joined[place + 1][1] if place + 1 < len(joined) else "")
         for place, (role, text) in enumerate(joined)

@@ -1,8 +1,8 @@
 """Two caller sentences may share a reply only if nothing that could turn a meaning is in one of them alone.
 
-What may differ is written in ``words.toml``; everything else has to be said in the same words and in the same
-order. Each sentence is brought to one form, and two may share a reply if their forms are equal. So the guard is
-symmetric, a "not", a number or a day in one of them is enough for a no, and what it does not understand is a no.
+What may differ is written in ``words.toml``; all else has to be said in the same words and the same order.
+Each sentence is brought to one form, and two may share a reply if their forms are equal. So the guard is
+symmetric, a "not", a number or a day in one of them is enough for a no, and so is what is not understood.
 It knows nothing of the talk so far: "yes" to another question has to be told apart by the state.
 """
 
@@ -41,9 +41,11 @@ def may_share(known: str, said: str, *, reply: str | None = None) -> Verdict:
 
     The name a caller introduces himself with makes no difference if *reply* is given and does not hold it.
     """
+    one, other = meaning(known), meaning(said)
+    if not one.words or not other.words:
+        return Verdict(passes=False, because="nothing was said to go by")
     if same(known, said):
         return Verdict(passes=True, because="the same words")
-    one, other = meaning(known), meaning(said)
     if one.words != other.words:
         return Verdict(passes=False, because=_difference(one.words, other.words))
     if one.name != other.name and (reply is None or {*one.name, *other.name} & {*words_of(reply)}):

@@ -104,9 +104,7 @@ class Guesser:
         self._replies: dict[tuple[str, str], list[Reply]] = defaultdict(list)
         for reply in bank.reply:
             self._replies[reply.state, reply.caller].append(reply)
-        self._slots = tuple(
-            dict.fromkeys(Slot(state.asks, state.kind) for state in bank.state if state.asks)
-        )
+        self._slots = tuple(dict.fromkeys(Slot(state.asks, state.kind) for state in bank.state if state.asks))
 
     def knows(self, said: str) -> bool:
         """Whether the bank has a word of *said* at all: it has none of another language."""
@@ -140,11 +138,14 @@ class Guesser:
                 found.append(Candidate(reply, caller, odds, filled(reply.says, known)))
         return sorted(found, key=lambda each: (-each.odds, each.reply.says))
 
-    def _shares(self, state: State, caller: Caller, known: Mapping[str, str]) -> Iterator[tuple[Reply, float]]:
+    def _shares(
+        self, state: State, caller: Caller, known: Mapping[str, str]
+    ) -> Iterator[tuple[Reply, float]]:
         """Yield the replies to *caller* with their odds, as far as what is *known* tells them apart."""
         replies = self._replies.get((state.name, caller.name), [])
         fits = [all(slot in known for slot in reply.given) for reply in replies]
-        weights = [reply.odds * (1 if fit or not any(fits) else UNLIKE) for reply, fit in zip(replies, fits, strict=True)]
+        rival = UNLIKE if any(fits) else 1
+        weights = [reply.odds * (1 if fit else rival) for reply, fit in zip(replies, fits, strict=True)]
         lost = sum(reply.odds for reply in replies) / (sum(weights) or 1)
         yield from ((reply, weight * lost) for reply, weight in zip(replies, weights, strict=True))
 
@@ -162,8 +163,7 @@ class Guesser:
         for each in self.candidates(state, partial, all_known):
             known_already = each.reply.asks in all_known and not each.reply.confirms
             if each.text and each.odds >= LEAST_ODDS and not known_already:
-                because = (
-                    f"{each.reply.count} of {each.reply.of} times after “{each.caller.name}” in state “{state.name}”"
-                )
+                times = f"{each.reply.count} of {each.reply.of} times"
+                because = f"{times} after “{each.caller.name}” in state “{state.name}”"
                 found.setdefault(each.text, Guess(each.text, each.odds, state.name, because, each.reply))
         return tuple(found.values())[:MOST]

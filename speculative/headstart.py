@@ -75,6 +75,7 @@ class HeadStart:
                 acts=bool(reply and reply.acts),
                 ready=self.ready_us is not None,
                 ended=self.ended,
+                parting=self.question.parting,
             )
             chosen = silence(known, pauses_us, bounds)
             self.because = f"{chosen.us // clock.MS} ms: {chosen.because}"

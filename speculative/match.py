@@ -1,8 +1,8 @@
 """The fast path: a reply that may be spoken without asking anybody else, or the reason why none may.
 
-A wrong hit is worse than any miss. So the state must be known, the words must be of this bank, the odds beyond
-the threshold, every slot told in this call, and the guard must find nothing in the sentence that could turn
-its meaning against a sentence which had that reply in that very state.
+A wrong hit is worse than any miss. So the state must be known, the words must be of this bank, the odds
+beyond the threshold, every slot told in this call, and the guard must find nothing in the sentence that could
+turn its meaning against a sentence which had that reply in that very state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from speculative.bank import Reply, State
     from speculative.guess import Candidate, Guesser
 
-THRESHOLD: Final = 0.5
+THRESHOLD: Final = 0.4
 """Odds from which a reply may be spoken; chosen on held-out dialogues, see ``turnbudget mine``."""
 OFTEN: Final = 2
 """A reply said less often in a state is an accident."""
@@ -132,9 +132,9 @@ def _agreed(best: Candidate, state: State, said: str) -> str | Miss:
 def _nearest(examples: tuple[str, ...], said: str) -> list[str]:
     """Return the examples that have most words in common with *said*."""
     words = frozenset(content(said))
-    return sorted(
-        examples, key=lambda example: (-alike(words, _content(example)), example != said, example)
-    )[:NEAREST]
+    return sorted(examples, key=lambda example: (-alike(words, _content(example)), example != said, example))[
+        :NEAREST
+    ]
 
 
 @lru_cache(maxsize=65_536)

@@ -1,7 +1,8 @@
 """Recorded dialogues become a reply bank: which reply follows what the caller said, to which question.
 
-Every sentence is stored without its values, so a bank holds no caller's data; a reply keeps as slots what the
-caller told before, and as ``{result}`` what nobody can know before it is looked up.
+Sentences are stored without names, numbers, addresses and choices; a reply keeps as slots what the caller told
+before, and as ``{result}`` what nobody can know before it is looked up. What else callers told in their own
+words is in the examples: read a bank before you pass it on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 
 from speculative import callers
 from speculative.acts import Acts
-from speculative.bank import Bank, Calibration, Caller, Reply, State
+from speculative.bank import Bank, Caller, Reply, State
 from speculative.calibration import Trial, calibrated
 from speculative.endings import learned
 from speculative.exchange import Exchange, Turns, exchanges
@@ -46,8 +47,6 @@ class Seen:
     """What was replied; '' for what no act is known of, or for nothing."""
     given: frozenset[str]
     """The slots known when it was replied."""
-    words: str
-    """What was said, with its values."""
 
 
 @dataclass(slots=True)
@@ -60,6 +59,8 @@ class Learning:
     counts: Counter[str] = field(default_factory=Counter)
     said: dict[str, list[Said]] = field(default_factory=lambda: defaultdict(list))
     seen: list[Seen] = field(default_factory=list)
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    """Each caller's turn as it was said, with its state."""
     states: dict[str, Counter[Move]] = field(default_factory=lambda: defaultdict(Counter))
 
     def slot(self, move: Move | None) -> Slot | None:
@@ -77,7 +78,9 @@ class Learning:
         tells = [
             move
             for move in said
-            if move.kind == "statement" and self._counts(move) >= LEAST and not move.words <= told
+            if move.kind == "statement"
+            and self._counts(move) >= LEAST
+            and not (move.echoes or move.words <= told)
         ]
         offers = [move for move in said if move.offers]
         leaves = [move for move in said if move.kind == "farewell"]
@@ -89,11 +92,14 @@ class Learning:
 
 
 def mine(
-    dialogues: Sequence[Turns], choices: Classes = CHOICES, *, heard: Callable[[int, int], None] = lambda *_: None
+    dialogues: Sequence[Turns],
+    choices: Classes = CHOICES,
+    *,
+    heard: Callable[[int, int], None] = lambda *_: None,
 ) -> Bank:
     """Return the bank of *dialogues*; *heard* is told how many of how many passes are done."""
     passes = FOLDS + 1 if len(dialogues) >= 2 * FOLDS else 1
-    shuffled = Random(SEED).sample(dialogues, len(dialogues))
+    shuffled = Random(SEED).sample(dialogues, len(dialogues))  # noqa: S311 - folds are no secret
     tried: list[Trial] = []
     for fold in range(passes - 1):
         kept = [turns for number, turns in enumerate(shuffled) if number % FOLDS != fold]
@@ -116,10 +122,7 @@ def _mined(dialogues: Sequence[Turns], choices: Classes) -> Bank:
 
 def _learning(calls: Sequence[Sequence[Exchange]], choices: Classes) -> Learning:
     """Return what the agents' moves in *calls* can be read with."""
-    said = [
-        [move for text in _agent(call) for move in moves(text, choices)]
-        for call in calls
-    ]
+    said = [[move for text in _agent(call) for move in moves(text, choices)] for call in calls]
     acts = Acts.learned(move for call in said for move in call)
     slots = named([[move.asked for move in call if move.asked] for call in said], choices)
     counts = Counter(acts.of(move) for call in said for move in call)
@@ -143,6 +146,7 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
         state = learning.acts.of(asking[0]) if asking else ""
         slot = learning.slot(asking[0]) if asking else None
         known |= told(slot, exchange.said, learning.slots.values(), learning.choices)
+        learning.turns.append((state, exchange.said))
         if _not_heard(exchange.replied, learning.choices):
             continue
         act, move, offered = learning.main(exchange.replied, known)
@@ -152,7 +156,13 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
             offer = next((each.text for each in moves(exchange.replied, learning.choices) if each.offers), "")
             learning.said[act].append(Said(move, dict(known), offer if offered else ""))
         learning.seen.append(
-            Seen(state, answered(exchange.said, slot.kind if slot else "", learning.choices), act, frozenset(known), exchange.said)
+            Seen(
+                state,
+                answered(exchange.said, slot.kind if slot else "", learning.choices),
+                act,
+                frozenset(known),
+                exchange.said,
+            )
         )
 
 
@@ -179,7 +189,7 @@ def _bank(learning: Learning, dialogues: int) -> Bank:
             )
             replies += answered
     kept = {state.name for state in states}
-    turns = ((each.state if each.state in kept else "", each.words) for each in learning.seen)
+    turns = ((state if state in kept else "", said) for state, said in learning.turns)
     return Bank(
         dialogues=dialogues,
         choices=dict(learning.choices),

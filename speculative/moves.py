@@ -31,7 +31,8 @@ _QUESTION: Final = re.compile(rf"(?:{_ASKS})\b")
 _FAREWELL: Final = re.compile(rf"(?:{_CLOSES})\b")
 _LEADS: Final = re.compile(
     r"^(?:(?:okay|ok|alright|all right|and|so|sure|great|now|well|yes|yeah|yep|oh|then|please|awesome|perfect"
-    r"|mhm|thanks|thank you(?! (?:for|so much for|very much for))|you're welcome|got it|hello|hi|one (?:second|moment)|just a (?:second|moment)"
+    r"|mhm|thanks|thank you(?! (?:for|so much for|very much for))|you're welcome|got it|hello|hi"
+    r"|one (?:second|moment)|just a (?:second|moment)"
     r"|of course|absolutely|certainly|no problem)(?![\w']) ?)+"
 )
 _BETWEEN: Final = re.compile(
@@ -46,9 +47,10 @@ _ASKED: Final = re.compile(
 )
 _OF: Final = re.compile(r"^(.+?) of(?: the| your)? (.+)$")
 _AGAIN: Final = re.compile(
-    r"\brepeat\b|\b(?:say|spell|give me) (?:that|it)(?: \w+)? again|\bone more time\b|^(?:pardon|sorry|excuse me)$"
-    r"|\b(?:didn't|did not|couldn't|can't) (?:catch|hear|get)\b"
+    r"\brepeat\b|\b(?:say|spell|give me) (?:that|it)(?: \w+)? again|\bone more time\b"
+    r"|^(?:pardon|sorry|excuse me)$|\b(?:didn't|did not|couldn't|can't) (?:catch|hear|get)\b"
 )
+_ECHOES: Final = frozenset(("that's", "said", "right", "correct", "got", "confirm"))
 SHORTEST: Final = 3
 """Words of the shortest question."""
 _BARE: Final = frozenset(("what", "which", "how", "it", "that", "this"))
@@ -85,6 +87,13 @@ class Move:
         return self.kind == "question" and "else" in self.words
 
     @property
+    def echoes(self) -> bool:
+        """Whether it only says over what the caller said: "so that's five five five one two three four"."""
+        words = content(self.text)
+        plain = [word for word in words if not word.startswith("{")]
+        return self.kind == "statement" and len(plain) < len(words) and _ECHOES.issuperset(plain)
+
+    @property
     def again(self) -> bool:
         """Whether it asks to hear again what was said."""
         return bool(_AGAIN.search(self.text))
@@ -96,6 +105,8 @@ def same_move(one: Move, other: Move) -> float:
         return 0.0
     if one.asked or other.asked:
         return float(frozenset(one.asked) == frozenset(other.asked))
+    if one.echoes or other.echoes:
+        return float(one.echoes and other.echoes)
     if one.offers:
         return 1.0
     smaller = min(len(one.words), len(other.words))

@@ -1,7 +1,7 @@
 """Held-back dialogues rehearsed with a bank: where it would have spoken, and whether that fits.
 
-A turn is one of the caller's that an agent answered. It is a hit if the bank's reply passes threshold and guard;
-hits and wrong hits are both shares of all turns.
+A turn is one of the caller's that an agent answered. It is a hit if the bank's reply passes threshold and
+guard; hits and wrong hits are both shares of all turns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from speculative.guess import Guesser
 
-THRESHOLDS: Final = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+THRESHOLDS: Final = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Slots: what a question asks for, by what name, and what a caller told.
 
-A slot is called after its noun ("amount" for the transfer amount), unless one call asks for two of a kind:
-then each goes by what tells them apart ("source", "destination").
+A slot is called after its noun ("amount" for the transfer amount), unless that noun alone is asked for as well:
+then it goes by what tells it apart ("source" beside "account").
 """
 
 from __future__ import annotations
@@ -38,11 +38,8 @@ class Slot:
 def named(calls: Iterable[Sequence[Asked]], choices: Classes) -> dict[frozenset[str], Slot]:
     """Return the slot of each thing asked for in *calls*, whichever way round it was put."""
     counts: Counter[Asked] = Counter()
-    together: dict[str, int] = defaultdict(int)
-    for asked in map(set, calls):
-        counts.update(asked)
-        for head, of in Counter(each[-1] for each in {tuple(sorted(a)): a for a in asked}.values()).items():
-            together[head] = max(together[head], of)
+    for call in calls:
+        counts.update(set(call))
     orders: dict[frozenset[str], Asked] = {}
     for asked, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
         orders.setdefault(frozenset(asked), asked)

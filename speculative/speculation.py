@@ -8,7 +8,7 @@ and the rest told as waste. Nothing here is said, done or counted by a guess alo
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from speculative.headstart import HeadStart
 from speculative.prepare import Likely, Prepare
@@ -18,9 +18,10 @@ from voice.responder import Foresees
 from voice.same import same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from speculative.call_shelf import CallShelf
+    from speculative.lore import Lore
     from speculative.ranks import Ranks
     from voice.crew import Crew
     from voice.endpoint import Endpointing
@@ -30,22 +31,6 @@ if TYPE_CHECKING:
 
 PAUSES: Final = 4
 """Of this caller's pauses so many are remembered."""
-
-
-class Lore(Protocol):
-    """What recorded conversations teach: see :mod:`speculative.bank`."""
-
-    def likely(self, asked: str, said: str) -> Sequence[Likely]:
-        """Return the replies likely to come after what we *asked* and the caller has *said* so far."""
-        ...
-
-    def ended(self, asked: str, said: str) -> float | None:
-        """Return how many of those who *said* this when *asked* that had ended; ``None`` if unknown."""
-        ...
-
-    def reply(self, asked: str, said: str) -> Reply | None:
-        """Return the one reply that is sure enough to be said unasked, if the guard lets it pass."""
-        ...
 
 
 class Speculation:
@@ -143,7 +128,11 @@ class Speculation:
 
     def match(self, question: Question) -> Reply | None:
         """Return the lore's reply, if one is sure enough."""
-        return self._lore.reply(self._asked, question.said) if self._lore else None
+        if not self._lore:
+            return None
+        reply = self._lore.reply(self._asked, question.said)
+        self._lore.learn(self._asked, question.said)
+        return reply
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:
         """Return what the shelf has of *piece*; the first piece of a reply tells which guess was right."""

@@ -3,6 +3,7 @@
 ===========================================  =======  ==========================================
 the words so far                             silence  because
 ===========================================  =======  ==========================================
+we have said goodbye                         usual    nothing more is expected
 mostly went on from here, by the reply bank  most     others who said this had more to say
 settled, and the reply is ready              least    nothing more need come
 a part of what was asked for                 most     the rest is likely to follow
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from voice.endpoint import Endpointing
 
 GOES_ON: Final = 0.35
-"""Fewer of those who paused here had ended: wait."""
+"""Fewer of those who got this far had ended: wait..."""
+SURELY: Final = 0.15
+"""...and so few, even if whoever would answer has what they asked for."""
 ENDS: Final = 0.9
-"""So many of those who paused here had ended: do not."""
+"""So many of those who got this far had ended: do not."""
 LONGER: Final = (6, 5)
 """A caller is given 6/5 of the longest pause they lately spoke on after..."""
 PATIENT_US: Final = 650_000
@@ -54,7 +57,19 @@ class Words:
     ready: bool = False
     """Its reply can sound at once."""
     ended: float | None = None
-    """How many of those who said this had ended, by the reply bank; ``None`` if it does not know."""
+    """Of those who got as far as this, how many had ended, by the reply bank; ``None``: it does not know."""
+    parting: bool = False
+    """Whether we have said goodbye."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the bank says that they mostly go on.
+
+        It counts words and not pauses: of those who begin with "no" few stop there, but they run on without a
+        pause. So behind a single word a pause says more than the count.
+        """
+        few = SURELY if self.settled else GOES_ON
+        return self.ended is not None and self.ended < few and len(self.text.split()) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +84,16 @@ class Silence:
 def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
     """Return how long to wait after *words*; *pauses_us* are those this caller lately spoke on after."""
     ended = words.ended
-    if ended is not None and ended < GOES_ON:
-        return _most(bounds, f"{ended:.0%} of those who said this had ended")
+    if words.goes_on and not words.parting:
+        return _most(bounds, f"{ended:.0%} of those who got this far had ended")
     if words.settled and words.ready and not words.acts:
         return _least(bounds, "it is settled, and the reply is ready")
-    if words.part:
+    if words.part and not words.parting:
         return _most(bounds, "it is a part of what was asked for")
-    if not words.settled and (end := open_end(words.text)):
+    if not (words.settled or words.parting) and (end := open_end(words.text)):
         return _most(bounds, f"{end.kind}: {end.word!r}")
     if ended is not None and ended >= ENDS and words.ready and not words.acts:
-        return _least(bounds, f"{ended:.0%} of those who said this had ended, and the reply is ready")
+        return _least(bounds, f"{ended:.0%} of those who got this far had ended, and the reply is ready")
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else PATIENT_US
     usual = max(bounds.silence_us, min(longest, PATIENT_US))
     why = "it may go on" if not words.settled else "the reply is not ready"

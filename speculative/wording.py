@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct, to_builtins, toml
@@ -15,7 +16,7 @@ from msgspec import Struct, to_builtins, toml
 from voice.same import normal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 Words: TypeAlias = tuple[str, ...]
 
@@ -129,7 +130,7 @@ def words_of(text: str) -> Words:
     """Return the words of *text* that are never left out, a number as one word."""
     words = _DIGITS.sub("", normal(text)).split()
     kept: list[str] = []
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         if word not in _ANYWHERE:
             kept.append(word)
         elif word in _MINE and (following.isdecimal() or following in _ORDINALS):
@@ -171,10 +172,10 @@ def _begun(words: Words, table: Table) -> Words:
     """Return *words* read by *table* at the beginning and behind words such as "yes"."""
     at = 0
     while at < len(words):
-        if at == 0 or words[at - 1] in _BEHIND:
-            # A wish that is not said to the end stays what it is.
-            if (found := table.find(words, at)) and (found[1] or at + len(found[0]) < len(words)):
-                words = (*words[:at], *found[1], *words[at + len(found[0]) :])
+        found = table.find(words, at) if at == 0 or words[at - 1] in _BEHIND else None
+        # A wish that is not said to the end stays what it is.
+        if found and (found[1] or at + len(found[0]) < len(words)):
+            words = (*words[:at], *found[1], *words[at + len(found[0]) :])
         at += 1
     return words
 

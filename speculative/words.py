@@ -1,7 +1,7 @@
-"""What a sentence is once its values are taken out: one form for all callers, and it holds nobody's data.
+"""What a sentence is once its values are taken out: one form for all callers.
 
 "Hi, my name is Mary Smith, I lost my credit card" is "hi my name is {name} i lost my {card} card": what is
-learned from it holds for other names, and a bank of such sentences can be shown around.
+learned from it holds for other names.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ def values(text: str, kind: str, choices: Classes = CHOICES, *, asked: bool) -> 
         found = read(said, asked=asked)
     else:
         holed, taken = emptied(text, choices)
-        whole = [value for hole, value in zip(re.findall(r"\{([^#]+)", holed), taken, strict=True) if _long(hole)]
+        whole = [
+            value for hole, value in zip(re.findall(r"\{([^#]+)", holed), taken, strict=True) if _long(hole)
+        ]
         if whole:
             return (whole[-1],)
         found = free(said, asked=asked)

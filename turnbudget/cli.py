@@ -113,6 +113,7 @@ def config() -> None:
 
 for command in (
     replaying.replay,
+    guessing.mine,
     guessing.shelf,
     llm.presets,
     llm.simulate,

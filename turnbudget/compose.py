@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from speculative import bank
+from speculative.lore import Library, Lore
 from speculative.ranks import Ranks
 from speculative.shelf import Shelf
 from speculative.speculation import Speculation
@@ -95,6 +97,8 @@ class Studio:
     engines: tuple[Engine, ...]
     shelf: Shelf | None
     """Replies rendered before they are asked for; ``None``: nothing is done ahead."""
+    library: Library | None = None
+    """A reply bank, if the configuration names one."""
     ranks: Ranks = field(default_factory=Ranks)
 
     @property
@@ -158,7 +162,8 @@ class Studio:
         """Return who works ahead for one call of *responder*."""
         if self.shelf is None:
             return None
-        return Speculation(responder, self.shelf.for_call(), self.endpointing, self.ranks)
+        lore = Lore(self.library) if self.library else None
+        return Speculation(responder, self.shelf.for_call(), self.endpointing, self.ranks, lore)
 
     async def aclose(self) -> None:
         """End the engines."""
@@ -232,7 +237,19 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         Forecast(PRIORS),
         engines,
         shelf,
+        await clock.offload(open_library, config) if config.speculation.on else None,
     )
+
+
+def open_library(config: Config) -> Library | None:
+    """Return the reply bank that *config* names; raises ConfigError.
+
+    A council keeps account of the dialogue, so nothing may be answered past it.
+    """
+    told = config.speculation
+    if not told.bank:
+        return None
+    return Library(bank.read(Path(told.bank)), told.threshold, alone=not config.council.open)
 
 
 async def open_shelf(

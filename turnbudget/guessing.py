@@ -1,17 +1,71 @@
-"""Commands about speculation: the replies that are rendered before anybody asks for them."""
+"""Commands about speculation: the bank that replies come from, and the shelf on which they are sound."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
+from speculative.match import THRESHOLD
+from turnbudget import mining
 from turnbudget import shelf as kept
 from turnbudget.config import load
 from turnbudget.progress import Bar
-from turnbudget.shell import USAGE, Teaching, one_line, say, stop
+from turnbudget.shell import USAGE, Taught, Teaching, one_line, say, stop
 from voice import clock
+
+
+@click.command(
+    cls=Taught,
+    epilog="""\
+turnbudget mine calls/                            into bank.toml, a third of the dialogues held out
+turnbudget mine dialogues.jsonl --threshold 0.9   how often a reply would be given, and how often wrongly
+turnbudget mine runs/monday/turns.jsonl dialogues.jsonl --everything --out bank.toml
+turnbudget mine dialogues.jsonl --misfits         each hit that a person should judge""",
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("bank.toml"),
+    show_default=True,
+    help="Where the bank is written; it is TOML, to be read and edited.",
+)
+@click.option(
+    "--hold-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=mining.HOLD_OUT,
+    show_default=True,
+    help="The share of the dialogues, the last ones, that the bank is tried on and not made from.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=THRESHOLD,
+    show_default=True,
+    help="The odds to mark in the curve, and to show wrong hits at; set it as speculation.threshold.",
+)
+@click.option(
+    "--everything",
+    is_flag=True,
+    help="Write a bank made from all dialogues; what is printed is of one made without those held out.",
+)
+@click.option("--misfits", is_flag=True, help="Show every hit that differs from what the person said.")
+@one_line
+def mine(paths: tuple[Path, ...], out: Path, *, misfits: bool, **how: Any) -> None:
+    """Make a reply bank from recorded calls or dialogues, and say what it is worth.
+
+    PATHS are HarperValley folders, .vcon files, turns.jsonl of a run, or dialogues.jsonl. What agents said
+    becomes reply templates with slots, each with the state and the caller's words it follows, counts and
+    odds. For each threshold the dialogues held out say how often the bank would have replied and how often
+    wrongly, so that you can choose. Use the bank with speculation.bank in your settings.
+    """
+    with Bar(Console(stderr=True)) as bar:
+        lines = list(mining.run(paths, out, show_misfits=misfits, doing=bar.steps, **how))
+    for line in lines:
+        click.echo(line)
 
 
 @click.group(cls=Teaching)

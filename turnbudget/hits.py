@@ -33,6 +33,13 @@ def verdicts(rows: Sequence[Row]) -> list[str | None]:
     return found[::-1]
 
 
+def told(row: Row, verdict: str | None) -> str:
+    """Return in words whether *row* was a hit, given its *verdict*."""
+    if verdict is not None:
+        return f"wrong hit: {verdict}" if verdict else "hit"
+    return "no answer sounded" if row.first_answer_us is None else "miss: its opening was not on the shelf"
+
+
 def _wrong(row: Row, after: Row | None) -> str:
     """Say why the hit of *row* was wrong, knowing the turn *after* it; '' if it was right."""
     if row.false_cut:

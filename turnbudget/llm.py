@@ -48,7 +48,7 @@ def presets(name: str | None, *, uncached: int, cached: int, batch: int) -> None
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=8100, show_default=True, help="0 takes a free one."
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same times.")
 @one_line
 def simulate(name: str, *, port: int, seed: int) -> None:
     """Serve a simulated LLM as an OpenAI-compatible server, on this machine, until Ctrl-C.
@@ -67,7 +67,13 @@ def simulate(name: str, *, port: int, seed: int) -> None:
 @click.argument("url")
 @click.option("--model", default="", help="Which model; by default the server's only one.")
 @click.option("--n", "samples", type=click.IntRange(40), default=120, show_default=True, help="Requests.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("probed.toml"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("probed.toml"),
+    show_default=True,
+    help="Where the preset is written.",
+)
 @one_line
 def probe(url: str, **given: Any) -> None:
     """Measure a real OpenAI-compatible endpoint and write it as a preset that can be simulated.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from voice.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
 LONGEST: Final = 100
@@ -43,10 +43,13 @@ def run_name(paths: Iterable[Path]) -> str:
     return call_name(whole.name if whole.is_dir() else whole.stem, ())
 
 
-def fresh_folder(parent: Path, name: str) -> Path:
-    """Return a folder below *parent* that does not exist yet, called *name* or *name* with a number."""
+def fresh_folder(parent: Path, name: str, endings: Sequence[str] = ("",)) -> Path:
+    """Return a folder below *parent* that does not exist yet, called *name* or *name* with a number.
+
+    Nor does one of its name with any of the *endings*.
+    """
     number, folder = 1, parent / name
-    while folder.exists():
+    while any(folder.with_name(folder.name + ending).exists() for ending in endings):
         number += 1
         folder = parent / f"{name}-{number}"
     return folder

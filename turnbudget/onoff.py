@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from turnbudget.replay import Plan
     from turnbudget.runs import Run
 
-SIDES: Final = (("without", "off", False), ("with speculation", "on", True))
+SIDES: Final = (("without", "-off", False), ("with speculation", "-on", True))
 """What each side is called, how its folder's name ends, and whether it speculates."""
+ENDINGS: Final = tuple(ending for _, ending, _ in SIDES)
 
 
 def speculating(config: Config, *, on: bool) -> Config:
@@ -35,10 +36,10 @@ def both(plan: Plan) -> list[Plan]:
     return [
         replace(
             plan,
-            folder=plan.folder.with_name(f"{plan.folder.name}-{end}"),
+            folder=plan.folder.with_name(plan.folder.name + ending),
             config=speculating(plan.config, on=on),
         )
-        for _, end, on in SIDES
+        for _, ending, on in SIDES
     ]
 
 

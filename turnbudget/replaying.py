@@ -41,7 +41,7 @@ turnbudget replay a-caller.ul --rate 8000         a raw mu-law pair, with a-agen
 turnbudget replay calls/ --fail-over 800          exit 1 if over 1 % of the turns sound later than 800 ms
 turnbudget replay calls/ --compare-speculation    without and with it, in one table and on both pages
 turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts
-turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:wafer-scale""",
+turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:lpu""",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -187,7 +187,8 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
     if (pacing == "script") != bool(events):
         raise UsageError("--pacing script and --script FILE go together")
     name, parent = given["name"], given["out"]
-    folder = parent / name if name else fresh_folder(parent, run_name(given["paths"]))
+    endings = onoff.ENDINGS if given["compare_speculation"] else ("",)
+    folder = parent / name if name else fresh_folder(parent, run_name(given["paths"]), endings)
     return Plan(
         given["paths"],
         folder,

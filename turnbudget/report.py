@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.hits import verdicts
+from turnbudget.hits import told, verdicts
 from turnbudget.onoff import columns
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ def page(summary: Summary, rows: Sequence[Row], comparison: Comparison | None = 
         {
             "summary": summary,
             "rows": rows,
-            "verdicts": verdicts(rows),
+            "verdicts": [
+                {"told": told(row, verdict), "wrong": bool(verdict)}
+                for row, verdict in zip(rows, verdicts(rows), strict=True)
+            ],
             "comparison": comparison and columns(comparison),
         }
     )

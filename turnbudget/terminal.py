@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from turnbudget import readings
-from turnbudget.hits import verdicts
+from turnbudget.hits import told, verdicts
 from turnbudget.readings import ms
 from turnbudget.summary import STAGES
 
@@ -235,18 +235,18 @@ def _numbers(summary: Summary) -> Iterable[tuple[bool, str]]:
 
 def _guessed(row: Row, verdict: str | None) -> str:
     """Return whether *row* was a hit, and what was guessed of it, in one line."""
-    told = "not on the shelf" if verdict is None else f"WRONG HIT: {verdict}" if verdict else "hit"
+    line = told(row, verdict)
     outcomes = [guess.outcome for guess in row.guesses]
     kept, foreseen = outcomes.count("kept"), outcomes.count("said") + outcomes.count("not said")
     if begun := kept + outcomes.count("dropped"):
-        told += f", {kept} of {begun} head starts kept"
+        line += f", {kept} of {begun} head starts kept"
     said = next((guess for guess in row.guesses if guess.outcome == "said"), None)
     if said:
-        told += ", foreseen" if said.odds is None else f", foreseen at {said.odds:.2f}"
+        line += ", foreseen" if said.odds is None else f", foreseen at {said.odds:.2f}"
     elif foreseen:
-        told += f", none of {foreseen} foreseen came"
+        line += f", none of {foreseen} foreseen came"
     unused = sum(guess.wasted_us for guess in row.guesses)
-    return told + (f", {ms(unused)} of work not used" if unused else "")
+    return line + (f", {ms(unused)} of work not used" if unused else "")
 
 
 def _letter(stage: str) -> str:

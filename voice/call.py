@@ -16,6 +16,7 @@ from voice.barge import Barge
 from voice.bargein import Interruption
 from voice.crew import Crew
 from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
+from voice.keypad import Keypad
 from voice.ledger import Ledger
 from voice.listen import Ear
 from voice.saying import Saying
@@ -52,11 +53,15 @@ class Call:
         """What the caller sounds over a reply of ours, until its final text is there."""
         self._later: Utterance | None = None
         """What was said while something protected sounded; it is answered afterwards."""
+        self._keypad = Keypad(manners.keypad)
+        self._on_hold = False
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
         self.mouth = Mouth(parts.line, self.tape)
         self.ended = ""
         """Why the call is over: '' while it runs."""
+        self.transfer = ""
+        """Where the caller is to be sent now that it is over."""
         self.dangling: tuple[str, ...] = ()
         """Names of tasks that would not end and were left behind."""
 
@@ -79,6 +84,24 @@ class Call:
     def history(self) -> list[Said]:
         """What was said and heard so far."""
         return self._saying.history
+
+    def press(self, key: str) -> None:
+        """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
+        self._saying.break_off("a key was pressed")
+        self._gathered(self._keypad.press(key, clock.now()))
+
+    def hold(self, *, on: bool) -> None:
+        """Know that the caller was put on hold, or is back: meanwhile nobody speaks, listens or waits."""
+        self._on_hold = on
+        self._spoke_us = clock.now()
+        if on:
+            self.mouth.hold()
+        else:
+            self.mouth.go_on()
+
+    def hang_up(self, why: str) -> None:
+        """End the call."""
+        self.ended = self.ended or why
 
     async def run(self) -> None:
         """Take the call from its greeting to the hang-up."""
@@ -132,6 +155,8 @@ class Call:
     async def _listen(self) -> None:
         async with contextlib.aclosing(self._parts.line.listen()) as frames:  # type: ignore[type-var]
             async for frame in frames:
+                if self._on_hold:
+                    continue
                 sounded_us = self.ear.hear(frame)
                 if sounded_us is not None:
                     self.tape.caller(frame.samples, sounded_us)
@@ -142,8 +167,14 @@ class Call:
         """Look for what no frame tells: frames that stopped coming, a caller who says nothing, time."""
         while not self.ended:
             await clock.sleep(GUARD_US)
+            self._gathered(self._keypad.waited(clock.now()))
+            if self._on_hold:
+                continue
             self.ear.missed()
-            if clock.now() - self.epoch_us >= self._manners.longest_us:
+            if self._saying.transfer and self._manners.transfers:
+                self.transfer = self._saying.transfer
+                self.ended = "the caller was sent on"
+            elif clock.now() - self.epoch_us >= self._manners.longest_us:
                 self.ended = "the call was too long"
             elif self.settled:
                 self._idle(clock.now() - max(self.mouth.quiet_since_us, self._spoke_us))
@@ -207,7 +238,14 @@ class Call:
         draft = Ledger(self._paused_us)
         budget, patience = self._saying.budgets(draft.zero_us)
         question = ask(
-            self._desk, said, tuple(self.history), draft, budget=budget, patience=patience, guess=True
+            self._desk,
+            said,
+            tuple(self.history),
+            draft,
+            budget=budget,
+            patience=patience,
+            parting=self._saying.leaving,
+            guess=True,
         )
         ahead.paused(question, draft, self.ear.wait)
 
@@ -275,6 +313,24 @@ class Call:
         # The call ended, or the caller went on, while the text was being made.
         broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
         saying.answer(utterance, broken)
+
+    def _gathered(self, keys: str | None) -> None:
+        """Begin the turn of *keys* that are a whole input."""
+        if keys:
+            pad, now = self._keypad, clock.now()
+            self._answer(
+                Utterance(
+                    " ".join(keys),
+                    pad.began_us,
+                    pad.pressed_us,
+                    decided_us=now,
+                    text_us=now,
+                    rule="keypad.gap_ms",
+                    voiced_us=0,
+                    transcriber="keypad",
+                    secret=True,
+                )
+            )
 
     def _said(self) -> None:
         """Know that something was said to its end: what was kept meanwhile is due."""

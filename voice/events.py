@@ -66,6 +66,8 @@ class Utterance:
     transcriber: str = ""
     because: str = ""
     work: tuple[Work, ...] = ()
+    secret: bool = False
+    """Whether the text may be written nowhere: keys, which may be a card's number or a code."""
 
 
 @dataclass(frozen=True, slots=True)

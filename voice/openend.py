@@ -2,7 +2,7 @@
 
 A recogniser puts a full stop or a comma behind whatever it has, so neither proves anything; a question mark
 closes a clause that ends in a preposition or a verb ("what is it for?"), but none that ends in "the". The
-tables are data: what is in them makes a caller be waited for a little longer, what is missing may cut one off.
+tables are data: what is in them has a caller waited for a little longer, what is missing may cut one off.
 """
 
 from __future__ import annotations

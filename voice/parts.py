@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from voice.bargein import Rules
+from voice.keypad import Gathering
 
 if TYPE_CHECKING:
     from voice.ahead import Ahead
@@ -41,6 +42,10 @@ class Manners:
     """How often we ask before we hang up."""
     longest_us: int = 4 * 3_600_000_000
     """A call ends after so long."""
+    keypad: Gathering = field(default_factory=Gathering)
+    """How keys are gathered."""
+    transfers: bool = False
+    """Whether the line can send the caller elsewhere: then a reply that does so ends the call."""
     barge_in: Rules = field(default_factory=Rules)
     """What the caller's sound over ours means."""
 

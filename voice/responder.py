@@ -52,6 +52,8 @@ class Question:
     """By when it must answer to spare the caller the bridge."""
     act_at_us: int = 0
     """Nothing with an effect may begin before this instant: until then the caller may still go on."""
+    parting: bool = False
+    """Whether our last reply said goodbye."""
     guess: bool = False
     """Asked before the caller's words are final: nothing may change, and nothing with an effect may run.
 
@@ -77,6 +79,8 @@ class Reply:
     """Further sentences; closed when the reply has been said or broken off, and never touched on a guess."""
     ends_call: bool = False
     """It says goodbye: a caller who then says nothing is not asked whether they are there."""
+    transfer: str = ""
+    """Where the caller is sent once it has been heard; '' if nowhere."""
     settled: bool = False
     """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
     part: bool = False

@@ -2,7 +2,8 @@
 
 Work begun on a partial text may be kept for such a final text. Case, punctuation, white space, fillers, the
 spelling of contractions and of numbers make no difference; any other word added, lost or changed does, and in
-doubt two texts are different. Fillers and contractions are English; a text with other letters keeps its fillers.
+doubt two texts are different. Fillers and contractions are English: text in other letters keeps its fillers,
+and one in a script with marks, which would be taken for punctuation, is compared as it is written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from voice.asr.text import normalise
 
@@ -109,6 +110,8 @@ def same(one: str, other: str) -> bool:
 def normal(text: str) -> str:
     """Return the one form of everything that says the same as *text*: plain words, numbers digit by digit."""
     plain = normalize("NFC", text).translate(_APOSTROPHES).lower()
+    if not plain.isascii() and any(category(letter)[0] == "M" for letter in plain):
+        return " ".join(plain.split())
     plain = _ORDINAL.sub(_ordinal, plain)
     if _SIGN.search(plain):
         plain = _MONEY.sub(_money, plain)

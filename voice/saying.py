@@ -72,6 +72,8 @@ class Saying:
         """Whether the last turn was broken off, so that silence would be ours."""
         self.leaving = False
         """Whether the last reply said goodbye."""
+        self.transfer = ""
+        """Where the last reply, heard to its end, has sent the caller."""
 
     def joined(self, text: str) -> str:
         """Return *text* behind the words before it that were never answered."""
@@ -177,6 +179,7 @@ class Saying:
         if isinstance(part, Turn):
             utterance, asked = part.utterance, part.said
             self.leaving = part.ends_call and heard.complete
+            self.transfer = part.transfer if heard.complete else ""
             said = " ".join(filter(None, (part.aside.text, heard.text)))
             settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
             self._unanswered = "" if settled else asked

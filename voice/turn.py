@@ -91,6 +91,8 @@ class Turn:
     """Done when the caller asked if we are there: then the bridge goes at once."""
     ends_call: bool = False
     """Whether its answer says goodbye."""
+    transfer: str = ""
+    """Where its answer sends the caller."""
     shelved: bool = False
     """Whether the answer's opening was ready before it was asked for."""
     reply: Lane | None = None
@@ -224,7 +226,7 @@ async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
         await rendering.put(desk.phrases.pardon)
         return
     reply = await choose(turn, desk, history)
-    turn.ends_call = reply.ends_call
+    turn.ends_call, turn.transfer = reply.ends_call, reply.transfer
     async with contextlib.aclosing(reply.rest) as rest:
         with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
             pieces = split(speakable(reply.text))
@@ -272,6 +274,7 @@ def ask(  # noqa: PLR0913 - what a question is made of
     *,
     budget: Budget,
     patience: Budget,
+    parting: bool = False,
     guess: bool = False,
 ) -> Question:
     """Return the question for the responder: what was *said*, and by when its answer is of use."""
@@ -279,7 +282,7 @@ def ask(  # noqa: PLR0913 - what a question is made of
     by = patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
     sound_by = Budget(last_moment(budget, desk, desk.phrases.bridge)).keep(synthesis)
     act_at = ledger.zero_us + desk.act_us
-    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, guess)
+    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, parting, guess)
 
 
 async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, str]:

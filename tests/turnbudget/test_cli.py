@@ -241,7 +241,7 @@ def test_notes_on_a_recording_are_said_above_its_turns(tmp_path, go):
     assert b"is its true rate 16000 Hz?" in (tmp_path / "runs" / "in" / "report.html").read_bytes()
 
 
-COMMANDS = ("config", "demo", "doctor", "models", "replay", "report", "shelf")
+COMMANDS = ("config", "demo", "doctor", "mine", "models", "replay", "report", "shelf")
 
 
 def test_help_names_every_command_and_where_to_begin():

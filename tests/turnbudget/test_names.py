@@ -57,3 +57,5 @@ def test_a_run_never_takes_the_place_of_another(tmp_path):
     (tmp_path / "monday-2").touch()
     assert fresh_folder(tmp_path, "monday") == tmp_path / "monday-3"
     assert fresh_folder(tmp_path, "tuesday") == tmp_path / "tuesday"
+    (tmp_path / "tuesday-on").mkdir()
+    assert fresh_folder(tmp_path, "tuesday", ("-off", "-on")) == tmp_path / "tuesday-2"

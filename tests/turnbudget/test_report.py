@@ -147,9 +147,9 @@ def test_browser_draws_an_empty_run(browser, tmp_path):
 def test_page_carries_what_each_hit_came_to():
     rows = [turn(lanes=SHELF, false_cut=True), turn(lanes=SHELF), turn()]
     assert msgspec.json.decode(embedded(read(*rows))["verdicts"]) == [
-        "begun before the caller's real end",
-        "",
-        None,
+        {"told": "wrong hit: begun before the caller's real end", "wrong": True},
+        {"told": "hit", "wrong": False},
+        {"told": "miss: its opening was not on the shelf", "wrong": False},
     ]
 
 

@@ -136,9 +136,9 @@ def test_what_was_guessed_of_a_turn_is_one_line_with_the_verdict_first():
     assert screen(guessed(row, "")) == (
         "    hit, 1 of 2 head starts kept, foreseen at 0.62, 57 ms of work not used\n"
     )
-    assert screen(guessed(row, "begun too early")).startswith("    WRONG HIT: begun too early, 1 of 2 head")
+    assert screen(guessed(row, "begun too early")).startswith("    wrong hit: begun too early, 1 of 2 head")
     assert screen(guessed(turn(guesses=FORESEEN[1:]), None)) == (
-        "    not on the shelf, none of 1 foreseen came, 41 ms of work not used\n"
+        "    miss: its opening was not on the shelf, none of 1 foreseen came, 41 ms of work not used\n"
     )
 
 
@@ -150,7 +150,7 @@ def test_what_was_guessed_keeps_to_the_width_there_is(width):
 
 def test_a_run_shows_its_guesses_and_its_wrong_hits():
     text = screen(run(turn(lanes=SHELF, guesses=FORESEEN, false_cut=True)))
-    assert "WRONG HIT: begun before the caller's real end" in text
+    assert "wrong hit: begun before the caller's real end" in text
     assert "wrong hits  100.0 % (1 of 1), hits  100.0 % (1 of 1)" in text
     assert "hit" not in screen(waterfall(turn()))
 

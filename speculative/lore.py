@@ -1,0 +1,65 @@
+"""What a reply bank tells one call: likely replies, whether the caller has ended, and the reply that is sure.
+
+One a call, for it remembers what this caller has said of the bank's slots; the bank behind it is everybody's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from speculative.endings import Endings
+from speculative.guess import Guesser
+from speculative.match import Match, match
+from speculative.prepare import Likely
+from voice.responder import Reply
+
+if TYPE_CHECKING:
+    from speculative.bank import Bank
+
+NAME: Final = "reply bank"
+
+
+class Library:
+    """A bank made ready once for all calls; *alone* it may answer without anybody else, from *threshold* on."""
+
+    def __init__(self, bank: Bank, threshold: float, *, alone: bool) -> None:
+        self.guesser = Guesser(bank)
+        self.endings = Endings(bank, self.guesser)
+        self.threshold = threshold
+        self.alone = alone
+
+
+class Lore:
+    """One call's view of the *library*."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._known: dict[str, str] = {}
+
+    def likely(self, asked: str, said: str) -> tuple[Likely, ...]:
+        """Return the replies likely to come after what we *asked* and the caller has *said* so far."""
+        guesses = self._library.guesser.guesses(asked, said, self._known)
+        return tuple(Likely(guess.text, guess.odds, guess.because) for guess in guesses)
+
+    def ended(self, asked: str, said: str) -> float | None:
+        """Return how many of those who *said* this when *asked* that had ended; ``None`` if unknown."""
+        return self._library.endings.over(said, asked)
+
+    def reply(self, asked: str, said: str) -> Reply | None:
+        """Return the one reply that is sure enough to be said unasked, if the guard lets it pass.
+
+        What announces that something was done is for those to say who do it.
+        """
+        if not self._library.alone:
+            return None
+        found = match(self._library.guesser, asked, said, self._library.threshold, known=self._known)
+        if not isinstance(found, Match) or found.reply.announces:
+            return None
+        return Reply(found.text, NAME, found.because)
+
+    def learn(self, asked: str, said: str) -> None:
+        """Remember what the caller *said* of the slots when *asked*."""
+        guesser = self._library.guesser
+        state = guesser.state(asked)
+        if state:
+            self._known = guesser.known(state, said, self._known)

@@ -1,0 +1,184 @@
+"""Recorded dialogues become a reply bank, and dialogues it was not made from say what it is worth.
+
+A turn is one of the caller's that an agent answered; it is a **hit** if the bank has a reply that passes the
+threshold and the guard. A hit is **wrong** if a human reader would say that the reply does not fit there.
+The judge is mechanical (:mod:`speculative.judge`): what it finds to fit is counted as such, everything else
+counts as wrong and is printed for a person to judge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from speculative import bank as banks
+from speculative.calibration import reliability
+from speculative.endings import Endings, prefixes
+from speculative.exchange import exchanges
+from speculative.guess import Guesser
+from speculative.match import THRESHOLD, Match
+from speculative.mine import mine
+from speculative.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
+from turnbudget.recorded.texts import Text, texts
+from voice.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from speculative.bank import Bank
+
+HOLD_OUT: Final = 0.33
+LEAST: Final = 2
+"""Dialogues to learn from; fewer have nothing in common."""
+RECALL: Final = 0.8
+"""Endings are shown at the threshold where so many of the true ends are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """A bank, and how it did on what it was not made from."""
+
+    bank: Bank
+    trained: int
+    held_out: int
+    rehearsed: tuple[Rehearsed, ...]
+    ends: tuple[tuple[float, bool], ...]
+    """At each beginning of a held-out turn: how likely it was taken to be over, and whether it was."""
+
+
+def split(dialogues: Sequence[Text], hold_out: float) -> tuple[Sequence[Text], Sequence[Text]]:
+    """Return the dialogues to learn from and those held out: the last, rounded up; raises UsageError."""
+    if not 0 <= hold_out < 1:
+        raise UsageError(
+            f"{hold_out:g} of the dialogues cannot be held out", where="--hold-out", remedy="give 0 to 0.9"
+        )
+    kept = len(dialogues) - math.ceil(len(dialogues) * hold_out)
+    if kept < LEAST:
+        raise UsageError(
+            f"{len(dialogues)} dialogues leave {kept} to learn from",
+            where="--hold-out",
+            remedy="hold out fewer, or give more",
+        )
+    return dialogues[:kept], dialogues[kept:]
+
+
+def mined(
+    dialogues: Sequence[Text],
+    hold_out: float = HOLD_OUT,
+    *,
+    everything: bool = False,
+    doing: Callable[[int, int, str], None] = lambda *_: None,
+) -> Mined:
+    """Return the bank of *dialogues* and how it does on those held out.
+
+    The bank knows nothing of these, unless *everything* asks for one made from all: the figures are then of
+    the bank without them.
+    """
+    kept, held = split(dialogues, hold_out)
+    bank = mine([each.turns for each in kept], heard=lambda done, of: doing(done, of, "mining"))
+    if not bank.reply:
+        raise UsageError(
+            f"no reply was said twice to the same question in {len(kept)} dialogues",
+            remedy="give more dialogues",
+        )
+    guesser = Guesser(bank)
+    rehearsed = rehearse(guesser, held)
+    ends = tuple(_ends(Endings(bank, guesser), held))
+    if everything and held:
+        bank = mine([each.turns for each in dialogues], heard=lambda done, of: doing(done, of, "mining all"))
+    return Mined(bank, len(kept), len(held), rehearsed, ends)
+
+
+def _ends(endings: Endings, held: Sequence[Text]) -> Iterator[tuple[float, bool]]:
+    for dialogue in held:
+        for exchange in exchanges(dialogue.turns):
+            for prefix, over in prefixes(exchange.said):
+                yield endings.over(prefix, exchange.asked) or 0.0, over
+
+
+def run(  # noqa: PLR0913 - the options of a command
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    hold_out: float = HOLD_OUT,
+    threshold: float = THRESHOLD,
+    everything: bool = False,
+    show_misfits: bool = False,
+    doing: Callable[[int, int, str], None] = lambda *_: None,
+) -> Iterator[str]:
+    """Yield the lines of ``turnbudget mine``, the bank being written to *out*; blocks, raises UsageError."""
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"{threshold:g} are no odds", where="--threshold", remedy="give 0 to 1")
+    found = mined(texts(paths), hold_out, everything=everything, doing=doing)
+    banks.write(found.bank, out)
+    yield _what(found, everything=everything)
+    if found.rehearsed:
+        yield from _curve(found, threshold)
+        yield from _odds(found)
+        yield from _endings(found)
+    yield from _unlike(found, threshold) if show_misfits else _wrong(found, threshold)
+    bank = found.bank
+    yield f"{out}: {len(bank.state)} states, {len(bank.reply)} replies, {sum(map(_size, bank.ending))} endings"
+
+
+def _size(ending: banks.Ending) -> int:
+    return len(ending.counts)
+
+
+def _what(found: Mined, *, everything: bool) -> str:
+    made = "the bank is made from all" if everything else "the bank does not know them"
+    return f"learned from {found.trained} dialogues, tried on the last {found.held_out}; {made}"
+
+
+def _curve(found: Mined, threshold: float) -> Iterator[str]:
+    n = len(found.rehearsed)
+    yield f"threshold   hits          wrong         same act   announcing   (n = {n} answered turns)"
+    for point in curve(found.rehearsed, sorted({*THRESHOLDS, threshold})):
+        mark = "  <- chosen" if point.threshold == threshold else ""
+        yield (
+            f"{point.threshold:9.2f}   {_share(point.hits, n):11}   {_share(point.wrong, n):11}   "
+            f"{point.same:8d}   {point.announcing:10d}{mark}"
+        )
+
+
+def _odds(found: Mined) -> Iterator[str]:
+    yield "odds        promised   came true   n"
+    for each in reliability(each.trial for each in found.rehearsed if each.trial):
+        yield f"{each.low:.2f}-{each.high:.2f}   {each.odds:8.2f}   {each.fits:9.2f}   {each.n}"
+
+
+def _endings(found: Mined) -> Iterator[str]:
+    true = sorted((likely for likely, over in found.ends if over), reverse=True)
+    inner = [likely for likely, over in found.ends if not over]
+    if true and inner:
+        point = true[math.ceil(RECALL * len(true)) - 1]
+        early = sum(likely >= point for likely in inner)
+        yield (
+            f"endings: at {point:.2f}, where {RECALL:.0%} of {len(true)} ends are found, "
+            f"{_share(early, len(inner))} of {len(inner)} inner places would be called over"
+        )
+
+
+def _wrong(found: Mined, threshold: float) -> Iterator[str]:
+    return _shown(found, threshold, {"misfit"})
+
+
+def _unlike(found: Mined, threshold: float) -> Iterator[str]:
+    return _shown(found, threshold, {"misfit", "other"})
+
+
+def _shown(found: Mined, threshold: float, verdicts: set[str]) -> Iterator[str]:
+    """Yield the hits with one of *verdicts*, for a person to judge."""
+    for each in found.rehearsed:
+        hit = each.found
+        if isinstance(hit, Match) and hit.odds >= threshold and each.verdict in verdicts:
+            yield (
+                f"{each.verdict} in {each.call}, odds {hit.odds:.2f}:\n  agent   {each.exchange.asked}\n"
+                f"  caller  {each.exchange.said}\n  person  {each.exchange.replied}\n  bank    {hit.text}"
+            )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%} ({part})" if whole else "none"

@@ -1,0 +1,226 @@
+"""A person at this machine: a microphone to hear and a speaker to be heard, as one line.
+
+The card's threads leave what they hear in a bounded ring and wake the loop; places are counted in the card's
+own samples, so what was lost leaves a gap where it was. The card works under ``wall`` only: it waits for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import statistics
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from voice import audio, clock
+from voice.line import Frame
+from voice.lines.hears_itself import HearsItself
+from voice.lines.playout import Playout
+from voice.lines.report import Lag
+from voice.sound.stream import Downstream, Stream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from voice.audio import Int16
+    from voice.lines.canceller import Canceller
+    from voice.lines.card import Card
+
+log = logging.getLogger(__name__)
+
+RING: Final = 200
+"""Blocks kept for a loop that is held up: two seconds of a card that gives 10 ms at a time."""
+QUIET_US: Final = 3 * clock.SECOND
+"""A card that gives nothing for so long is gone, whatever it says; PulseAudio takes 1.8 s to begin."""
+MEASURED: Final = 100
+"""Blocks that the way in is measured on: the last second or two."""
+SILENT_DB: Final = -96.0
+
+
+class _Block(NamedTuple):
+    """What the microphone gave, its place in its samples, and what was played meanwhile."""
+
+    data: bytes
+    at: int
+    played: bytes
+
+
+class Microphone:
+    """One call on *card*. A *canceller*, if there is one, takes our own voice out of what is heard."""
+
+    def __init__(self, card: Card, canceller: Canceller | None = None) -> None:
+        self._card = card
+        self._canceller = canceller
+        self._playout = Playout(card.rate, card.now)
+        self._into = Stream(card.rate)
+        self._out = Downstream(card.rate)
+        self._far = Stream(card.rate)
+        self._itself = HearsItself()
+        self._ring: deque[_Block] = deque()
+        self._lags: deque[int] = deque(maxlen=MEASURED)
+        self._next = 0
+        self._near: Int16 = audio.silence(0)
+        self._beside: Int16 = audio.silence(0)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self._woken = False
+        self._listening = False
+        self._early = 0
+        self._lost = 0
+        self._ended = ""
+        self.open_mic = True
+        """Whether the caller is heard; else silence is."""
+        self.level_db = SILENT_DB
+        """How loud the last frame was, dB below full scale."""
+
+    @property
+    def ended(self) -> str:
+        """Why the line ended; '' while it is up."""
+        return self._ended
+
+    @property
+    def lag(self) -> Lag | None:
+        """How long sound is under way in the card; ``None`` before anything was played."""
+        out = self._playout.latency_us
+        if out is None or not self._lags:
+            return None
+        return Lag("device", round(statistics.median(self._lags)), out)
+
+    @property
+    def hears_itself(self) -> bool:
+        """Whether our own voice came back through the microphone."""
+        return self._itself.found
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was lost or filled, and how long sound is under way in the card."""
+        lag, rate = self.lag, self._card.rate
+        counted = (
+            (self._early, f"{_seconds(self._early, rate)} s of sound came before anybody listened"),
+            (self._lost, f"{_seconds(self._lost, rate)} s of the microphone's sound were lost"),
+            (self._playout.underruns, f"{self._playout.underruns} gaps in our voice"),
+            (self._playout.dropped, f"{_seconds(self._playout.dropped, rate)} s of ours never played"),
+            (self.hears_itself, "the microphone hears our own voice"),
+        )
+        told = tuple(what for count, what in counted if count)
+        if lag is None:
+            return told
+        way = f"device latency: microphone {lag.into_us // 1_000} ms, speaker {lag.out_us // 1_000} ms"
+        return (*told, way)
+
+    def open(self) -> None:
+        """Start the card; what it hears before anybody listens is counted, and lost. Raises LineError."""
+        self._loop = asyncio.get_running_loop()
+        self._card.start(self)
+
+    def close(self) -> None:
+        """Stop the card."""
+        self._card.stop()
+
+    def hang_up(self, why: str = "you hung up") -> None:
+        """End the line."""
+        self._ended = self._ended or why
+        self._news.set()
+
+    # --- the line ----------------------------------------------------------------------------------
+
+    async def listen(self) -> AsyncIterator[Frame]:
+        """Yield what is heard from now on, until somebody hangs up or the card is gone."""
+        if self._loop is None:
+            self.open()
+        self._early = sum(len(block.data) // 2 for block in self._ring) + self._lost
+        self._lost, self._listening = 0, True
+        self._ring.clear()
+        if self._early:
+            log.warning("%s s of sound came before anybody listened", _seconds(self._early, self._card.rate))
+        while await self._more():
+            while self._ring and not self._ended:
+                for frame in self._frames(self._ring.popleft()):
+                    yield frame
+
+    def send(self, frame: Int16) -> None:
+        """Hand over the next 20 ms to be played."""
+        self._playout.put(np.frombuffer(self._out.feed(frame), np.int16))
+
+    def clear(self) -> None:
+        """Drop what has not sounded."""
+        self._out.reset()
+        self._playout.clear()
+
+    def end(self) -> None:
+        """Play what is held back of a reply that is over."""
+        self._playout.put(np.frombuffer(self._out.flush(), np.int16))
+        self._playout.end()
+
+    async def _more(self) -> bool:
+        """Wait for the microphone; say whether there is more to hear."""
+        by = clock.now() + QUIET_US
+        while not self._ring and not self._ended:
+            self._news.clear()
+            async with clock.move_on_at(by) as scope:
+                await self._news.wait()
+            if scope.expired():
+                self._ended = "the microphone gives no sound any more"
+        return not self._ended
+
+    def _frames(self, block: _Block) -> Iterator[Frame]:
+        """Yield the frames that *block* completes."""
+        heard = self._into.feed(block.data)
+        self._near = audio.join((self._near, heard))
+        self._beside = audio.join((self._beside, self._far.feed(block.played)))
+        end = round((block.at + len(block.data) // 2) * audio.RATE / self._card.rate)
+        end -= audio.samples(self._into.pending_us)
+        while self._near.size >= audio.FRAME:
+            near, self._near = self._near[: audio.FRAME], self._near[audio.FRAME :]
+            far, self._beside = self._beside[: audio.FRAME], self._beside[audio.FRAME :]
+            yield Frame(self._heard(near, far), max(0, end - self._near.size - audio.FRAME))
+
+    def _heard(self, near: Int16, far: Int16) -> Int16:
+        """Return what was heard *near* us while we played *far*, as far as it is the caller's."""
+        self._itself.hear(near, far)
+        if self._canceller:
+            near = self._canceller.clean(near, far)
+        self.level_db = decibels(near)
+        return near if self.open_mic else audio.silence(near.size)
+
+    # --- the card's threads ------------------------------------------------------------------------
+
+    def heard(self, data: bytes, lag_us: int, lost: int) -> None:
+        """Leave a block for the loop; of what nobody takes the oldest is lost."""
+        self._next += lost
+        self._lost += lost
+        self._lags.append(lag_us)
+        self._ring.append(_Block(data, self._next, self._played(len(data))))
+        self._next += len(data) // 2
+        if len(self._ring) > RING:
+            self._lost += len(self._ring.popleft().data) // 2
+        self._wake()
+
+    def wanted(self, count: int, lead_us: int) -> bytes:
+        """Return what to play, and keep it for comparison with what will be heard."""
+        data = self._playout.take(count, lead_us).tobytes()
+        self._keep(data)
+        return data
+
+    def gone(self, why: str) -> None:
+        """Take the call's reason to end from the card."""
+        self._ended = self._ended or why
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._loop and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._news.set)
+
+
+def decibels(sound: Int16) -> float:
+    """Return how loud *sound* is, dB below full scale."""
+    if not sound.size:
+        return SILENT_DB
+    power = float(np.mean(np.square(sound.astype(np.float32)))) / 32768**2
+    return max(SILENT_DB, 10 * math.log10(power)) if power else SILENT_DB
+
+
+def _seconds(samples: int, rate: int) -> str:
+    return f"{samples / rate:.1f}"
