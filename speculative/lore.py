@@ -20,7 +20,7 @@ NAME: Final = "reply bank"
 
 
 class Library:
-    """A bank made ready once for all calls; *alone* it may answer without anybody else, from *threshold* on."""
+    """A bank made ready once for all calls; *alone*, it may answer by itself, from odds of *threshold* on."""
 
     def __init__(self, bank: Bank, threshold: float, *, alone: bool) -> None:
         self.guesser = Guesser(bank)
