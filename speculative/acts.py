@@ -19,6 +19,7 @@ ALIKE: Final = 0.6
 """Two moves with so much in common are one act: "a new check book has been sent" and "a new checkbook has
 been sent to your home" have 0.73."""
 ECHO: Final = "echo"
+"""The act of all that only says over what the caller said."""
 LONGEST_NAME: Final = 4
 NEAREST: Final = 50
 """So many templates, those with most words in common, are looked at closely."""
@@ -31,6 +32,7 @@ class Acts:
         self._known: list[tuple[str, Move]] = []
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._exact: dict[Move, str] = {}
+        self._echoes = False
         for name, known in (templates or {}).items():
             for move in known:
                 self._add(name, move)
@@ -49,7 +51,7 @@ class Acts:
         if exact := self._exact.get(move):
             return exact
         if move.echoes:
-            return ECHO if any(known.echoes for _, known in self._known) else ""
+            return ECHO if self._echoes else ""
         votes = Counter(index for word in move.words for index in self._by_word.get(word, ()))
         best, name = ALIKE, ""
         for index, _ in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))[:NEAREST]:
@@ -66,6 +68,7 @@ class Acts:
         if move in self._exact:
             return
         self._exact[move] = name
+        self._echoes = self._echoes or move.echoes
         for word in move.words:
             self._by_word[word].append(len(self._known))
         self._known.append((name, move))

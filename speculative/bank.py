@@ -115,7 +115,7 @@ class Reply(Part, frozen=True, kw_only=True):
 class Ending(Part, frozen=True, kw_only=True):
     """Of callers who had said so much in a state: how many were finished, and of how many."""
 
-    state: str
+    state: str = ANYWHERE
     span: Span
     counts: dict[str, tuple[Annotated[int, msgspec.Meta(ge=0)], Count]]
 

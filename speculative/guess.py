@@ -152,8 +152,8 @@ class Guesser:
     def guesses(self, agent_last: str, partial: str, known: Mapping[str, str]) -> tuple[Guess, ...]:
         """Return the likely replies to a caller who has said *partial* so far, the likeliest first.
 
-        None asks for what is *known*, unless people do, and none has a slot that is not; the partial text counts
-        as known.
+        None asks for what is *known*, unless people do, and none has a slot that is not; the partial
+        text counts as known.
         """
         state = self.state(agent_last)
         if state is None:

@@ -1,8 +1,8 @@
 """Recorded dialogues become a reply bank: which reply follows what the caller said, to which question.
 
-Sentences are stored without names, numbers, addresses and choices; a reply keeps as slots what the caller told
-before, and as ``{result}`` what nobody can know before it is looked up. What else callers told in their own
-words is in the examples: read a bank before you pass it on.
+Sentences are stored without names, numbers, addresses and choices; a reply keeps as slots what the caller
+told before, and as ``{result}`` what nobody can know before it is looked up. What else callers told in their
+own words is in the examples: read a bank before you pass it on.
 """
 
 from __future__ import annotations
@@ -147,6 +147,7 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
         slot = learning.slot(asking[0]) if asking else None
         known |= told(slot, exchange.said, learning.slots.values(), learning.choices)
         learning.turns.append((state, exchange.said))
+        plain = answered(exchange.said, slot.kind if slot else "", learning.choices)
         if _not_heard(exchange.replied, learning.choices):
             continue
         act, move, offered = learning.main(exchange.replied, known)
@@ -155,15 +156,7 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
         if move:
             offer = next((each.text for each in moves(exchange.replied, learning.choices) if each.offers), "")
             learning.said[act].append(Said(move, dict(known), offer if offered else ""))
-        learning.seen.append(
-            Seen(
-                state,
-                answered(exchange.said, slot.kind if slot else "", learning.choices),
-                act,
-                frozenset(known),
-                exchange.said,
-            )
-        )
+        learning.seen.append(Seen(state, plain, act, frozenset(known)))
 
 
 def _not_heard(replied: str, choices: Classes) -> bool:

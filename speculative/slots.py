@@ -1,7 +1,7 @@
 """Slots: what a question asks for, by what name, and what a caller told.
 
-A slot is called after its noun ("amount" for the transfer amount), unless that noun alone is asked for as well:
-then it goes by what tells it apart ("source" beside "account").
+A slot is called after its noun ("amount" for the transfer amount), unless that noun alone is asked for as
+well: then it goes by what tells it apart ("source" beside "account").
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def told(row: Row, verdict: str | None) -> str:
     """Return in words whether *row* was a hit, given its *verdict*."""
     if verdict is not None:
         return f"wrong hit: {verdict}" if verdict else "hit"
-    return "no answer sounded" if row.first_answer_us is None else "miss: its opening was not on the shelf"
+    return "no answer sounded" if row.first_answer_us is None else "miss: its opening was not ready"
 
 
 def _wrong(row: Row, after: Row | None) -> str:

@@ -120,7 +120,8 @@ def run(  # noqa: PLR0913 - the options of a command
         yield from _endings(found)
     yield from _unlike(found, threshold) if show_misfits else _wrong(found, threshold)
     bank = found.bank
-    yield f"{out}: {len(bank.state)} states, {len(bank.reply)} replies, {sum(map(_size, bank.ending))} endings"
+    endings = sum(map(_size, bank.ending))
+    yield f"{out}: {len(bank.state)} states, {len(bank.reply)} replies, {endings} endings"
 
 
 def _size(ending: banks.Ending) -> int:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import platform
 from dataclasses import dataclass
-from importlib import metadata
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from turnbudget.compose import detector, make_vad, open_studio
 from turnbudget.names import call_name, legible
@@ -24,6 +22,7 @@ from turnbudget.records import WordErrors
 from turnbudget.runs import TURNS, RunWriter
 from turnbudget.session import Session
 from turnbudget.summary import Header
+from turnbudget.versions import versions
 from voice import clock
 from voice.asr import wer
 from voice.errors import RunError, TurnbudgetError, UsageError
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from turnbudget.runs import Run
     from voice.lines.recording import Clip
     from voice.vad import Vad
-
-MEASURED_WITH: Final = ("turnbudget", "numpy", "onnxruntime", "soundfile", "soxr", "vosk", "pyttsx3")
-"""Distributions whose versions a summary names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ class Replaying:
                 pacing=self._plan.pacing,
                 began=began,
                 seed=0,
-                versions=_versions(),
+                versions=versions(),
                 engines=studio.engines,
                 budget_us=studio.budget_us,
                 speculation=self._plan.config.speculation.on,
@@ -216,13 +212,3 @@ def _rate(errors: wer.WordErrors) -> WordErrors | None:
         deleted=errors.deleted,
         inserted=errors.inserted,
     )
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in MEASURED_WITH:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

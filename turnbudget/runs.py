@@ -178,8 +178,18 @@ def _make_room(folder: Path, *, force: bool) -> None:
         raise RunError(
             "the folder holds something that is no run", where=str(folder), remedy="choose another --name"
         )
-    for name in FILES:
+    for name in (*_sounds(folder), *FILES):
         (folder / name).unlink(missing_ok=True)
+
+
+def _sounds(folder: Path) -> list[str]:
+    """Return the sound files that the run in *folder* says are its own."""
+    try:
+        calls = _decode(_read(folder / SUMMARY), Summary, str(folder)).calls
+    except RunError:
+        return []
+    names = (call.audio for call in calls)
+    return [name for name in names if name.endswith(".wav") and (folder / name).parent == folder]
 
 
 def _read_rows(path: Path) -> tuple[tuple[Row, ...], str]:

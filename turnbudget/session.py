@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
-
-import soundfile
 
 from turnbudget.names import legible
 from turnbudget.records import CallRecord, TaskRecord
 from turnbudget.rows import row, unheard
 from turnbudget.wanted import TASKS, same
-from voice import audio, clock
+from turnbudget.written import Written
+from voice import clock
 from voice.asr.wer import word_errors
 from voice.call import Call
-from voice.crew import Crew
-from voice.errors import RunError
 from voice.lines.recording import UNANSWERED_US, RecordedLine
 from voice.reference import Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Executor
-    from pathlib import Path
-
     from turnbudget.compose import Studio
     from turnbudget.recorded.conversation import Conversation
     from turnbudget.records import Row
@@ -33,12 +25,8 @@ if TYPE_CHECKING:
     from voice.lines.recording import Clip
     from voice.parts import Entry
 
-FLUSH_US: Final = 2 * clock.SECOND
-"""How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""
 TAKEN: Final = "reply of "
 """How a turn's decision begins that names who spoke."""
-SETTLED_US: Final = clock.SECOND
-"""The tape's last second may still be written to."""
 
 
 class Session:
@@ -58,13 +46,8 @@ class Session:
         self._conversation = conversation
         self._reference = Reference()
         self._studio = studio
-        self._writer = writer
         self._name = name
-        self._audio = f"{name}.wav"
-        self._length_us = 0
-        self._told = told
         self._rows: list[Row] = []
-        self._written = 0
         self._heard: list[tuple[int, int]] = []
         self._unheard: dict[tuple[int, int], str] = {}
         self._missed = ""
@@ -73,29 +56,20 @@ class Session:
         self._responder = parts.responder
         self._call = Call(parts, studio.manners, self._entry)
         line.follow(self._call)
+        self._written = Written(self._call, writer, name=name, told=told)
 
     async def run(self) -> None:
         """Take the call to its end; one that is cancelled is written as far as it came."""
-        sound = await clock.offload(_open_wav, self._writer.folder / self._audio)
-        with sound, ThreadPoolExecutor(1, "disk") as disk:
-            try:
-                async with Crew() as crew:
-                    call = crew.create_task(self._call.run(), name=f"call {self._name}")
-                    while not await clock.wait_until([call], clock.now() + FLUSH_US):
-                        await self._flush(sound, clock.now() - SETTLED_US, disk)
-                self._add_unheard()
-            finally:
-                self._length_us = clock.now() - self._call.epoch_us
-                await self._flush(sound, clock.now(), disk)
+        await self._written.run(self._add_unheard)
 
     def record(self) -> CallRecord:
         """Return what there is to say of the call, ended or broken off."""
         return CallRecord(
             call=self._name,
             source=legible(self._conversation.source),
-            length_us=self._length_us,
-            turns=sum(row.kind == "turn" for row in self._rows),
-            audio=self._audio,
+            length_us=self._written.length_us,
+            turns=self._written.turns,
+            audio=self._written.audio,
             ended=self._call.ended or "broken off",
             notes=tuple(map(legible, self._conversation.notes)),
             task=self._task(),
@@ -121,9 +95,9 @@ class Session:
         """Yield the word errors of each turn against the reference, where there is one."""
         if self._conversation.has_words:
             yield word_errors(self._missed, "")
-            for written in self._rows:
-                if written.reference is not None:
-                    yield word_errors(written.reference, written.heard)
+            for turn in self._rows:
+                if turn.reference is not None:
+                    yield word_errors(turn.reference, turn.heard)
 
     def _entry(self, entry: Entry) -> None:
         """Take a turn's account as it ends."""
@@ -142,9 +116,9 @@ class Session:
             )
         )
 
-    def _add(self, written: Row) -> None:
-        self._rows.append(written)
-        self._told(written)
+    def _add(self, new: Row) -> None:
+        self._rows.append(new)
+        self._written.add(new)
 
     def _pass_over(self, until_us: int) -> None:
         """Take the words of turns that ended by *until_us* (media time) and that no utterance touches.
@@ -166,7 +140,7 @@ class Session:
             self._add(
                 unheard(
                     self._name,
-                    max((written.turn for written in self._rows), default=0) + 1,
+                    max((before.turn for before in self._rows), default=0) + 1,
                     began_us=began + shift,
                     ended_us=ended + shift,
                     text=text if self._conversation.has_words else None,
@@ -175,28 +149,3 @@ class Session:
                 )
             )
         self._missed = self._reference.take(clock.now() - epoch)
-
-    async def _flush(self, sound: soundfile.SoundFile, until_us: int, disk: Executor) -> None:
-        """Bring rows and sound to disk; begun, it ends, even if the call is broken off meanwhile."""
-        block = self._call.tape.take(until_us)
-        rows, self._written = self._rows[self._written :], len(self._rows)
-        await asyncio.shield(clock.offload(self._write, sound, block, rows, executor=disk))
-
-    def _write(self, sound: soundfile.SoundFile, block: audio.Int16, rows: Sequence[Row]) -> None:
-        for written in rows:
-            self._writer.append(written)
-        try:
-            sound.write(block)
-        except (OSError, soundfile.LibsndfileError) as error:
-            raise RunError(
-                f"cannot be written ({error})", where=sound.name, remedy="free some space"
-            ) from None
-
-
-def _open_wav(path: Path) -> soundfile.SoundFile:
-    try:
-        return soundfile.SoundFile(str(path), "w", samplerate=audio.RATE, channels=2, subtype="PCM_16")
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise RunError(
-            f"cannot be written ({error})", where=str(path), remedy="choose a place that can be written"
-        ) from None

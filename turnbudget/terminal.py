@@ -246,7 +246,7 @@ def _guessed(row: Row, verdict: str | None) -> str:
     elif foreseen:
         line += f", none of {foreseen} foreseen came"
     unused = sum(guess.wasted_us for guess in row.guesses)
-    return line + (f", {ms(unused)} of work not used" if unused else "")
+    return line + (f", {ms(unused)} of work unused" if unused else "")
 
 
 def _letter(stage: str) -> str:

@@ -1,20 +1,26 @@
-"""Barge-in, done: one stretch of the caller's sound over our reply, from its first voice to its final text.
+"""Barge-in, done: what the caller sounds over our replies, each stretch from its first voice to its final text.
 
-What it means is decided by :mod:`voice.bargein`; this moves the Mouth accordingly and gives up the reply.
+What a stretch means is decided by :mod:`voice.bargein`; this holds the Mouth while any of them asks for it,
+and has the reply given up. A recogniser may still owe the text of one stretch when the next begins, so there
+may be several, in the order in which they were spoken.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from voice import clock
+from voice.bargein import Interruption
+from voice.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.bargein import Interruption, Move, Verdict
+    from voice.bargein import Move, Rules, Verdict
     from voice.ledger import Ledger
-    from voice.listen import Stretch
+    from voice.listen import Ear, Stretch
+    from voice.saying import Saying
     from voice.speak import Mouth
 
 
@@ -28,15 +34,24 @@ class Barge:
         self._mouth = mouth
         self._ledger = ledger
         self._cut = cut
+        self._move: Move = "go on"
         self._bridged = False
+        self._voiced_until_us = clock.now()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it asks for our silence."""
+        return self._interruption.paused
 
     def follow(self, stretch: Stretch | None) -> None:
         """Take what the ear knows of the stretch by now; ``None``: it is over, and its text is awaited."""
-        if self._ledger.first_sound_us is not None:
-            self._interruption.sounded(self._ledger.first_sound_us)
-        if stretch is None:
-            return
         now, barge = clock.now(), self._interruption
+        if self._mouth.sounding_since_us is not None:
+            barge.sounded(self._mouth.sounding_since_us)
+        if stretch is None:
+            self._obey(barge.silent(now, now - self._voiced_until_us, "", whole=False))
+            return
+        self._voiced_until_us = now - stretch.silence_us
         if stretch.silence_us:
             move = barge.silent(now, stretch.silence_us, stretch.text, whole=stretch.whole)
         else:
@@ -48,7 +63,6 @@ class Barge:
     def end(self, text: str) -> Verdict:
         """Take the final *text*, and return what the stretch was."""
         self._obey(self._interruption.words(clock.now(), text, whole=True))
-        self._mouth.go_on()
         return self._interruption.verdict
 
     def wants_bridge(self) -> bool:
@@ -58,16 +72,84 @@ class Barge:
         return wants
 
     def _obey(self, move: Move) -> None:
-        barge = self._interruption
+        if move == self._move:
+            return
+        self._move = move
         match move:
-            case "pause" if not self._mouth.held:
-                self._ledger.decide("reply held", barge.why)
-                self._mouth.hold()
+            case "pause":
+                self._ledger.decide("reply held", self._interruption.why)
             case "resume":
-                self._ledger.decide("reply goes on", barge.why)
-                self._mouth.go_on()
+                self._ledger.decide("reply goes on", self._interruption.why)
             case "cut":
-                self._cut(barge.why)
-                self._mouth.go_on()
+                self._cut(self._interruption.why)
             case _:
                 pass
+
+
+class BargeIn:
+    """One call's stretches whose final text is not there yet, the one that lasts at the end."""
+
+    def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, saying: Saying) -> None:
+        self._rules = rules
+        self._ear = ear
+        self._mouth = mouth
+        self._saying = saying
+        self._stretches: deque[Barge | None] = deque()
+        """``None``: it began over no reply."""
+
+    def begin(self, at_us: int) -> None:
+        """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
+        self._stretches.append(self._over_reply(at_us))
+        self.follow()
+
+    def follow(self) -> None:
+        """Take what the caller sounds by now for what it means."""
+        lasting = self._ear.stretch
+        for barge in self._stretches:
+            if barge:
+                barge.follow(lasting if barge is self._stretches[-1] else None)
+                self._urge(barge)
+        self._hold()
+
+    def end(self, text: str) -> Verdict | None:
+        """Return what the oldest stretch was, which ends with *text*; ``None`` if it was over no reply."""
+        barge = self._stretches.popleft() if self._stretches else None
+        verdict = barge.end(text) if barge else None
+        self._hold()
+        return verdict
+
+    def _over_reply(self, at_us: int) -> Barge | None:
+        part, since_us = self._saying.part, self._mouth.sounding_since_us
+        if part is None:
+            return None
+        # What is in flight already answers the question that sounded last.
+        asked = self._mouth.asking and not (isinstance(part, Turn) and since_us is None)
+        interruption = Interruption(
+            self._rules,
+            began_us=at_us,
+            sounding_since_us=since_us,
+            answering=asked,
+            protected=self._saying.protected,
+        )
+
+        def cut(why: str) -> None:
+            if self._saying.part is part:
+                self._saying.break_off(why, since_us=at_us)
+
+        return Barge(interruption, self._mouth, part.ledger, cut)
+
+    def _urge(self, barge: Barge) -> None:
+        """Have the bridge go at once if the caller asked whether we are there."""
+        part = self._saying.part
+        if barge.wants_bridge() and isinstance(part, Turn) and not part.urged.done():
+            part.urged.set_result(None)
+
+    def _hold(self) -> None:
+        """Hold the Mouth while a stretch asks for it; and its first frame while a voice may be coming up."""
+        held = any(barge and barge.holds for barge in self._stretches)
+        if self._mouth.sounding_since_us is None and not self._saying.protected:
+            held |= self._ear.stirring
+        if held and not self._mouth.held:
+            self._mouth.hold()
+        elif self._mouth.held and not held:
+            self._mouth.go_on()

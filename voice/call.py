@@ -12,23 +12,22 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from voice import clock
-from voice.barge import Barge
-from voice.bargein import Interruption
+from voice.barge import BargeIn
 from voice.crew import Crew
-from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance
+from voice.echo import Echo
+from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
 from voice.keypad import Keypad
 from voice.ledger import Ledger
 from voice.listen import Ear
 from voice.saying import Saying
 from voice.speak import Mouth
 from voice.tape import Tape
-from voice.turn import Desk, Turn, ask, needs
+from voice.turn import Desk, ask, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.ahead import Ahead
-    from voice.bargein import Verdict
     from voice.events import Event
     from voice.parts import Entry, Manners, Parts
     from voice.responder import Said
@@ -49,15 +48,16 @@ class Call:
         self._reprompts = 0
         self._spoke_us = 0
         self._paused_us = 0
-        self._barge: Barge | None = None
-        """What the caller sounds over a reply of ours, until its final text is there."""
-        self._later: Utterance | None = None
+        self._greeting = parts.greeting
+        """Still to be said; ``None``: it has been, or the caller spoke first."""
+        self._later: list[Utterance] = []
         """What was said while something protected sounded; it is answered afterwards."""
+        self._echo = Echo() if manners.half_duplex else None
         self._keypad = Keypad(manners.keypad)
         self._on_hold = False
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
-        self.mouth = Mouth(parts.line, self.tape)
+        self.mouth = Mouth(parts.line, self.tape, self._echo)
         self.ended = ""
         """Why the call is over: '' while it runs."""
         self.transfer = ""
@@ -125,7 +125,7 @@ class Call:
             parts.endpointing.silence_us,
             parts.ahead,
         )
-        self._saying = Saying(self._desk, self._manners, self._told, self._said)
+        self._saying = Saying(self._desk, self._manners, self._told, self._take_up)
         self.ear = Ear(
             parts.vad,
             parts.transcriber,
@@ -134,12 +134,13 @@ class Call:
             crew=crew,
             text_by=self._text_by,
         )
+        self._barge_in = BargeIn(self._manners.barge_in, self.ear, self.mouth, self._saying)
         if parts.ahead:
             parts.ahead.begin(crew)
         if parts.notice:
             self._saying.say("notice", parts.notice, protected=True)
-        elif parts.greeting:
-            self._saying.say("greeting", parts.greeting)
+        else:
+            self._greet()
         guard = crew.create_task(self._guard(), name="guard")
         listening = crew.create_task(self._listen(), name="line")
         try:
@@ -157,11 +158,11 @@ class Call:
             async for frame in frames:
                 if self._on_hold:
                     continue
-                sounded_us = self.ear.hear(frame)
+                masked = self._echo is not None and self._echo.masks(frame.samples, clock.now())
+                sounded_us = self.ear.hear(frame, masked=masked)
                 if sounded_us is not None:
                     self.tape.caller(frame.samples, sounded_us)
-                if self._barge:
-                    self._follow(self._barge)
+                self._barge_in.follow()
 
     async def _guard(self) -> None:
         """Look for what no frame tells: frames that stopped coming, a caller who says nothing, time."""
@@ -171,6 +172,7 @@ class Call:
             if self._on_hold:
                 continue
             self.ear.missed()
+            self._barge_in.follow()
             if self._saying.transfer and self._manners.transfers:
                 self.transfer = self._saying.transfer
                 self.ended = "the caller was sent on"
@@ -208,7 +210,7 @@ class Call:
     def _hear(self, event: Event) -> None:
         match event:
             case SpeechStarted(at_us):
-                self._sound_over(at_us)
+                self._barge_in.begin(at_us)
                 self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
@@ -254,86 +256,51 @@ class Call:
         with contextlib.suppress(Exception):  # it costs nothing but what it would have saved
             await self._parts.responder.make_ready(tuple(self.history))
 
-    # --- over our voice ----------------------------------------------------------------------------
-
-    def _sound_over(self, at_us: int) -> None:
-        """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
-        part = self._saying.part
-        if part is None:
-            return
-        interruption = Interruption(
-            self._manners.barge_in,
-            began_us=at_us,
-            sounding_since_us=part.ledger.first_sound_us,
-            answering=self.mouth.asking,
-            protected=not isinstance(part, Turn) and part.protected,
-        )
-
-        def cut(why: str) -> None:
-            if self._saying.part is part:
-                self._saying.break_off(why, since_us=at_us)
-
-        self._barge = Barge(interruption, self.mouth, part.ledger, cut)
-        self._follow(self._barge)
-
-    def _follow(self, barge: Barge) -> None:
-        """Let *barge* know what the caller sounds by now."""
-        barge.follow(self.ear.stretch)
-        part = self._saying.part
-        if barge.wants_bridge() and isinstance(part, Turn) and not part.urged.done():
-            part.urged.set_result(None)
-
-    def _end_barge(self, text: str) -> Verdict | None:
-        """Return what the stretch was that ends with *text*; ``None`` if it was over no reply."""
-        barge, self._barge = self._barge, None
-        return barge.end(text) if barge else None
-
     # --- answering ---------------------------------------------------------------------------------
 
     def _answer(self, utterance: Utterance) -> None:
-        """Begin the turn that *utterance* ended.
-
-        A murmur too short to ask about is no turn, unless it broke us off or words before it wait for an
-        answer: then silence would be ours. What was said over a reply that goes on is none either.
-        """
+        """Take what the caller said: begin the turn that it ended, if an answer is due."""
         saying = self._saying
         self._spoke_us = clock.now()
         if utterance.text:
             self._reprompts = 0
-        if verdict := self._end_barge(utterance.text):
-            if saying.part:
-                self._later = utterance if verdict.kept else self._later
-                return
-            if verdict.meaning == "stop":
-                saying.note(utterance.text)
-                return
-        if not utterance.text and utterance.voiced_us < self._manners.murmur_us and not saying.owing:
+        if not self._is_due(utterance):
+            self._take_up()
+        elif saying.protected:
+            self._later.append(utterance)
+        else:
+            saying.break_off("the caller spoke again")
+            # The call ended, or the caller went on, while the text was being made.
+            broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
+            said, self._later, self._greeting = joined([*self._later, utterance]), [], None
+            saying.answer(said, broken)
+
+    def _is_due(self, utterance: Utterance) -> bool:
+        """Say whether *utterance* wants an answer; note words that want none.
+
+        A murmur too short to ask about does not, unless it broke us off or words before it wait for an
+        answer: then silence would be ours. What was said over a reply that went on does not either.
+        """
+        verdict = self._barge_in.end(utterance.text)
+        if verdict is None:
+            return bool(utterance.text) or utterance.voiced_us >= self._manners.murmur_us or self._saying.owing
+        if verdict.kept and not verdict.answered:
+            self._saying.note(utterance.text)
+        return verdict.answered
+
+    def _take_up(self) -> None:
+        """Do what had to wait while something protected sounded, unless the caller is speaking."""
+        if self._saying.part or self.ear.speaking or self.ear.waiting or self.ended:
             return
-        saying.break_off("the caller spoke again")
-        # The call ended, or the caller went on, while the text was being made.
-        broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
-        saying.answer(utterance, broken)
-
-    def _gathered(self, keys: str | None) -> None:
-        """Begin the turn of *keys* that are a whole input."""
-        if keys:
-            pad, now = self._keypad, clock.now()
-            self._answer(
-                Utterance(
-                    " ".join(keys),
-                    pad.began_us,
-                    pad.pressed_us,
-                    decided_us=now,
-                    text_us=now,
-                    rule="keypad.gap_ms",
-                    voiced_us=0,
-                    transcriber="keypad",
-                    secret=True,
-                )
-            )
-
-    def _said(self) -> None:
-        """Know that something was said to its end: what was kept meanwhile is due."""
-        later, self._later = self._later, None
+        later, self._later = self._later, []
         if later:
-            self._saying.answer(later, "")
+            self._greeting = None
+            self._saying.answer(joined(later), behind="notice")
+        else:
+            self._greet()
+
+    def _greet(self) -> None:
+        """Say the greeting, once."""
+        greeting, self._greeting = self._greeting, None
+        if greeting:
+            self._saying.say("greeting", greeting)

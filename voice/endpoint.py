@@ -101,6 +101,11 @@ class Endpoint:
         self._now = 0
         self._silence, self._rule = self._usual, USUAL
 
+    @property
+    def stirring(self) -> bool:
+        """Whether voice is coming together that has opened no turn."""
+        return not self.speaking and self._rising > 0
+
     def wait(self, silence_us: int, rule: str) -> Ended | None:
         """Have this pause last *silence_us* before it ends the turn; *rule* names whose choice that is.
 

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voice.asr.transcriber import Work
 
 
@@ -68,6 +70,18 @@ class Utterance:
     work: tuple[Work, ...] = ()
     secret: bool = False
     """Whether the text may be written nowhere: keys, which may be a card's number or a code."""
+
+
+def joined(utterances: Sequence[Utterance]) -> Utterance:
+    """Return the last of *utterances* with the words, the voice and the work of all."""
+    first, last = utterances[0], utterances[-1]
+    return replace(
+        last,
+        text=" ".join(one.text for one in utterances if one.text),
+        began_us=first.began_us,
+        voiced_us=sum(one.voiced_us for one in utterances),
+        work=tuple(work for one in utterances for work in one.work),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,11 @@ class Ear:
         return self._endpoint.speaking
 
     @property
+    def stirring(self) -> bool:
+        """Whether a voice comes together that is no utterance yet, and may be none."""
+        return self._endpoint.stirring
+
+    @property
     def stretch(self) -> Stretch | None:
         """The utterance that the caller is in; ``None`` while they are in none."""
         if not self._endpoint.speaking:
@@ -122,17 +127,17 @@ class Ear:
         """Return when the caller's sample *at* sounded, in µs on the clock."""
         return self._media.at_clock(at)
 
-    def hear(self, frame: Frame) -> int | None:
+    def hear(self, frame: Frame, *, masked: bool = False) -> int | None:
         """Take a frame that has just arrived; return when it began to sound (µs on the clock).
 
-        ``None``: it came twice, or too late.
+        ``None``: it came twice, or too late. What is *masked* is not the caller's sound: silence is heard.
         """
         at = self._media.place(frame)
         if at is None:
             self.dropped += 1
             return None
         self._fill(at)
-        self._take(frame.samples)
+        self._take(audio.silence(frame.samples.size) if masked else frame.samples, lost=masked)
         return self.at_clock(at)
 
     def wait(self, silence_us: int, rule: str) -> None:

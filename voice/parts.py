@@ -46,6 +46,8 @@ class Manners:
     """How keys are gathered."""
     transfers: bool = False
     """Whether the line can send the caller elsewhere: then a reply that does so ends the call."""
+    half_duplex: bool = False
+    """While we sound, only a caller who is louder than our echo is heard: for lines without a canceller."""
     barge_in: Rules = field(default_factory=Rules)
     """What the caller's sound over ours means."""
 
@@ -65,6 +67,7 @@ class Parts:
     notice: Speech | None = None
     """Said first, and heard to its end whatever the caller says: a legal notice."""
     greeting: Speech | None = None
+    """Said then, unless the caller has spoken over the notice."""
     reprompt: Speech | None = None
     ahead: Ahead | None = None
     """Who works ahead of the caller's last word; ``None``: nobody."""

@@ -14,7 +14,7 @@ from voice.ledger import Ledger, Owner
 from voice.parts import Entry
 from voice.responder import Said
 from voice.speak import Heard, at_once
-from voice.turn import Turn, account_for_listening, take_turn, tells
+from voice.turn import HELD, Turn, account_for_listening, take_turn, tells
 
 if TYPE_CHECKING:
     import asyncio
@@ -75,6 +75,11 @@ class Saying:
         self.transfer = ""
         """Where the last reply, heard to its end, has sent the caller."""
 
+    @property
+    def protected(self) -> bool:
+        """Whether what we say is heard to its end whatever the caller says."""
+        return isinstance(self.part, Unasked) and self.part.protected
+
     def joined(self, text: str) -> str:
         """Return *text* behind the words before it that were never answered."""
         return " ".join(filter(None, (self._unanswered, text)))
@@ -83,9 +88,12 @@ class Saying:
         """Return by when something must sound, and by when the answer must, behind a bridge."""
         return Budget(zero_us + self._manners.budget_us), Budget(zero_us + self._manners.patience_us)
 
-    def answer(self, utterance: Utterance, broken: str) -> None:
-        """Begin the turn that *utterance* ended; *broken* says why it is over already, '' if it is not."""
-        turn = self._turn(utterance)
+    def answer(self, utterance: Utterance, broken: str = "", behind: str = "") -> None:
+        """Begin the turn that *utterance* ended; *broken* says why it is over already, '' if it is not.
+
+        *behind* names what had to be heard to its end before: then the promise counts from now.
+        """
+        turn = self._turn(utterance, behind)
         if broken:
             account_for_listening(turn, self._desk.ahead)
             turn.ledger.decide("broken off", broken)
@@ -102,8 +110,9 @@ class Saying:
         self._task = self._desk.crew.create_task(self._say(part, speech), name=kind)
 
     def note(self, words: str) -> None:
-        """Keep *words* of the caller that need no answer."""
-        self.history.append(Said("caller", words))
+        """Keep *words* of the caller that need no answer, and want none for those before them."""
+        self.history.append(Said("caller", self.joined(words)))
+        self._unanswered, self.owing = "", False
 
     def break_off(self, why: str, *, since_us: int | None = None) -> None:
         """Stop what we are saying or about to say, if anything, and write its row.
@@ -126,11 +135,15 @@ class Saying:
         while self._due:
             self._due.pop(0)()
 
-    def _turn(self, utterance: Utterance) -> Turn:
+    def _turn(self, utterance: Utterance, behind: str) -> Turn:
         self._numbers += 1
         zero = utterance.ended_us
         said = self.joined(utterance.text)
-        turn = Turn(self._numbers, utterance, said, Ledger(zero), *self.budgets(zero))
+        budgets = self.budgets(clock.now() if behind else zero)
+        turn = Turn(self._numbers, utterance, said, Ledger(zero), *budgets)
+        if behind:
+            turn.behind = Owner(behind, "setting")
+            turn.ledger.decide("answered late", f"the {behind} had to be heard to its end")
         if self._unanswered:
             turn.ledger.decide("words joined", "those of the turn before were never answered")
         return turn
@@ -143,6 +156,8 @@ class Saying:
 
     async def _say(self, part: Unasked, speech: Speech) -> None:
         try:
+            with part.ledger.stage("deliver", HELD):
+                await self._desk.mouth.freed()
             sounding = tells(part.ledger, self._desk.forecast, answer=True)
             with part.ledger.stage("deliver", LINE):
                 await self._desk.mouth.play(at_once(speech), part.heard, sounding)

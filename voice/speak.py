@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from voice.audio import Int16
+    from voice.echo import Echo
     from voice.line import Line
     from voice.tape import Tape
     from voice.tts.synthesizer import Speech
@@ -51,13 +52,17 @@ async def at_once(*pieces: Speech) -> AsyncGenerator[Speech, None]:
 class Mouth:
     """Our voice on one line."""
 
-    def __init__(self, line: Line, tape: Tape) -> None:
+    def __init__(self, line: Line, tape: Tape, echo: Echo | None = None) -> None:
+        """Speak on *line*; *echo* is told of every frame, for it comes back."""
         self._line = line
         self._tape = tape
+        self._echo = echo
         self._turn = asyncio.Lock()
         self._free = asyncio.Event()
         self._free.set()
         self._due = 0
+        self._hushed = False
+        """Whether what sounded has been faded out, so that nothing is left to fade."""
         self.asking = False
         """Whether what sounds, or sounded last, has asked a question that was mostly heard."""
         self.sounding_since_us: int | None = None
@@ -83,6 +88,11 @@ class Mouth:
         """Say what was held."""
         self._free.set()
 
+    async def freed(self) -> None:
+        """Wait until nobody holds us."""
+        while self.held:
+            await self._free.wait()
+
     async def play(self, pieces: AsyncGenerator[Speech, None], heard: Heard, sounding: Sounding) -> None:
         """Play *pieces* one after another, adding to *heard*; cancelling stops within a frame."""
         async with contextlib.aclosing(pieces), self._turn:
@@ -103,13 +113,11 @@ class Mouth:
         sent, told, size, before = 0, False, piece.samples.size, heard.text
         try:
             while sent < size:
-                await clock.sleep_until(self._due)
-                again = self.held
-                if again:
-                    await self._wait(piece.samples[sent : sent + audio.EDGE] if sent else None)
+                again = await self._may_go_on(piece.samples[sent : sent + audio.EDGE] if sent else None)
                 mute = sounding is not None and not told
                 frame = piece.samples[sent : sent + audio.FRAME]
                 place = self._send(audio.fade(frame, began=again and sent > 0), begins=mute or again)
+                self._hushed = False
                 if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
                     told = True
                     self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
@@ -117,18 +125,32 @@ class Mouth:
                 heard.text = _so_far(before, piece.text, sent / size)
                 self.asking = piece.text.rstrip().endswith("?") and sent > ASKED * size
         except asyncio.CancelledError:
-            self._line.clear()
-            if 0 < sent < size:
-                self._send(audio.fade(piece.samples[sent : sent + audio.EDGE], ended=True))
+            if not self._hushed:
+                self._hush(piece.samples[sent : sent + audio.EDGE] if sent else None)
             raise
         return told
 
-    async def _wait(self, last: Int16 | None) -> None:
-        """Fade *last* out and keep silent until we may go on."""
+    async def _may_go_on(self, last: Int16 | None) -> bool:
+        """Wait until the next frame is due and nobody holds us; say whether somebody did.
+
+        *last* is what would follow what has sounded; if we are held, it fades out. A wait that ends while
+        somebody holds us anew goes on: not a frame leaves in between.
+        """
+        await clock.sleep_until(self._due)
+        held = self.held
+        if held:
+            self._hush(last)
+        while self.held:
+            await self.freed()
+            await clock.sleep_until(self._due)
+        return held
+
+    def _hush(self, last: Int16 | None) -> None:
+        """Take back what has not sounded yet, and fade *last* out."""
+        self._hushed = True
         self._line.clear()
         if last is not None and last.size:
             self._send(audio.fade(last, ended=True))
-        await self._free.wait()
 
     def _send(self, samples: Int16, *, begins: bool = False) -> int:
         """Hand over a frame, filled up with silence; return its place on the tape."""
@@ -141,6 +163,8 @@ class Mouth:
             frame = audio.silence(audio.FRAME)
             frame[: samples.size] = samples
         place = self._tape.agent(frame, fresh=fresh)
+        if self._echo:
+            self._echo.sent(frame, now)
         self._line.send(frame)
         self._due += audio.FRAME_US
         return place

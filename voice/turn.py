@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 PIECE_US: Final = 2 * clock.SECOND
 """A piece after the first is given so long, while the ones before it are heard."""
+HELD: Final = Owner("barge_in", "setting")
+"""Who is charged while a reply that could sound waits for what the caller's voice will turn out to be."""
 LOOP: Final = Owner("event loop", "own code")
 """Who is charged while one task has ended and the next has not begun."""
 
@@ -81,6 +83,8 @@ class Turn:
     """By when something must sound."""
     patience: Budget
     """By when the answer must, behind a bridge."""
+    behind: Owner | None = None
+    """What had to be heard to its end before this could be answered."""
     outcome: Outcome | None = None
     heard: Heard = field(default_factory=Heard)
     """What was heard of the answer."""
@@ -145,7 +149,7 @@ async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     try:
         moment = last_moment(turn.budget, desk, phrases.bridge)
         await clock.wait_until([rendering.ready, turn.urged], moment, first=True)
-        if not rendering.ready.done():
+        if not rendering.ready.done() and await silence_is_ours(turn, desk):
             await bridge(turn, desk)
             await clock.wait_until([rendering.ready], last_moment(turn.patience, desk, phrases.apology))
         if rendering.failure:
@@ -163,6 +167,8 @@ def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
     heard, ledger = turn.utterance, turn.ledger
     ledger.charge("endpoint", Owner(heard.rule, "setting"), heard.decided_us)
     ledger.charge("transcribe", Owner(heard.transcriber, "service"), heard.text_us)
+    if turn.behind:
+        ledger.charge("deliver", turn.behind, clock.now())
     dropped = [work for work in heard.work if not work.used]
     for work in heard.work:
         if work.used:
@@ -189,6 +195,19 @@ def last_moment(budget: Budget, desk: Desk, phrase: Speech) -> int:
 def needs(desk: Desk, phrase: Speech) -> int:
     """Return how long it likely takes until *phrase* sounds."""
     return desk.forecast.of("deliver").p95_us + audio.us(phrase.onset)
+
+
+async def silence_is_ours(turn: Turn, desk: Desk) -> bool:
+    """Wait while the caller's voice holds us; say whether there is still nothing to answer by then."""
+    ready, mouth = turn.rendering.ready, desk.mouth
+    if mouth.held:
+        freed = desk.crew.create_task(mouth.freed(), name=f"turn {turn.number}: held")
+        try:
+            until = last_moment(turn.patience, desk, desk.phrases.apology)
+            await clock.wait_until([ready, freed], until, first=True)
+        finally:
+            freed.cancel()
+    return not ready.done()
 
 
 async def bridge(turn: Turn, desk: Desk) -> None:
@@ -315,6 +334,8 @@ async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:
 async def deliver(turn: Turn, desk: Desk) -> None:
     """Play the answer; its first audible sample closes the account."""
     turn.ledger.otherwise("deliver", LOOP)
+    with turn.ledger.stage("deliver", HELD):
+        await desk.mouth.freed()
     sounding = tells(turn.ledger, desk.forecast, answer=True)
     with turn.ledger.stage("deliver", Owner("line", "own code")):
         await desk.mouth.play(turn.rendering.pieces(), turn.heard, sounding)
@@ -333,5 +354,7 @@ async def apologise(turn: Turn, desk: Desk, failure: str) -> None:
     turn.ledger.decide("apology", failure)
     turn.ledger.otherwise("deliver", Owner("apology", "budget"))
     turn.outcome = "failed"
+    with turn.ledger.stage("deliver", HELD):
+        await desk.mouth.freed()
     sounding = tells(turn.ledger, desk.forecast, answer=False)
     await desk.mouth.play(at_once(desk.phrases.apology), turn.aside, sounding)

@@ -149,7 +149,7 @@ def test_page_carries_what_each_hit_came_to():
     assert msgspec.json.decode(embedded(read(*rows))["verdicts"]) == [
         {"told": "wrong hit: begun before the caller's real end", "wrong": True},
         {"told": "hit", "wrong": False},
-        {"told": "miss: its opening was not on the shelf", "wrong": False},
+        {"told": "miss: its opening was not ready", "wrong": False},
     ]
 
 

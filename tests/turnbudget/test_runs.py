@@ -8,7 +8,7 @@ import pytest
 from sample_run import header, sample_rows, turn
 
 from turnbudget.records import EntryRow
-from turnbudget.runs import RunWriter, draw, load, place
+from turnbudget.runs import SUMMARY, RunWriter, draw, load, place
 from voice.errors import LedgerError, RunError
 
 
@@ -84,6 +84,21 @@ def test_force_replaces_a_run_but_never_a_folder_that_is_none(tmp_path):
     with pytest.raises(RunError, match="no run"):
         RunWriter(tmp_path / "home", force=True)
     assert (tmp_path / "home" / "letter.txt").read_text() == "dear"
+
+
+def test_force_takes_the_old_runs_sound_and_nobody_elses(tmp_path):
+    """Else a forced run that breaks down leaves a folder which no run could be forced into again."""
+    folder = tmp_path / "a"
+    sound = f"{turn().call}.wav"
+    written(folder, [turn()])
+    for name in (folder / sound, folder / "mine.wav", tmp_path / "other.wav"):
+        name.write_bytes(b"")
+    told = msgspec.json.decode((folder / SUMMARY).read_bytes())
+    told["calls"].append({**told["calls"][0], "audio": "../other.wav"})
+    (folder / SUMMARY).write_bytes(msgspec.json.encode(told))
+    RunWriter(folder, force=True).close()
+    assert sorted(path.name for path in folder.iterdir()) == ["mine.wav", "turns.jsonl"]
+    assert (tmp_path / "other.wav").exists()
 
 
 def test_file_in_the_way_is_one_line(tmp_path):

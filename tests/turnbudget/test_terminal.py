@@ -134,11 +134,11 @@ def test_empty_run_is_shown_without_numbers():
 def test_what_was_guessed_of_a_turn_is_one_line_with_the_verdict_first():
     row = turn(guesses=(*STARTS, *FORESEEN))
     assert screen(guessed(row, "")) == (
-        "    hit, 1 of 2 head starts kept, foreseen at 0.62, 57 ms of work not used\n"
+        "    hit, 1 of 2 head starts kept, foreseen at 0.62, 57 ms of work unused\n"
     )
     assert screen(guessed(row, "begun too early")).startswith("    wrong hit: begun too early, 1 of 2 head")
-    assert screen(guessed(turn(guesses=FORESEEN[1:]), None)) == (
-        "    miss: its opening was not on the shelf, none of 1 foreseen came, 41 ms of work not used\n"
+    assert screen(guessed(turn(guesses=FORESEEN[1:]), None), width=100) == (
+        "    miss: its opening was not ready, none of 1 foreseen came, 41 ms of work unused\n"
     )
 
 

@@ -79,9 +79,8 @@ class Decodes:
 
     def change(self, decode: Decode, urgency: Urgency) -> None:
         """Have *decode* done sooner, or later, for it is wanted for something else."""
-        if decode.ended_us is None and not decode.is_lost():
-            decode.urgency = urgency
-            self._go_on()
+        decode.urgency = urgency
+        self._go_on()
 
     def give_up(self, decode: Decode) -> None:
         """Have *decode* end at once, or never begin."""

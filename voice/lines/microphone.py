@@ -1,12 +1,13 @@
 """A person at this machine: a microphone to hear and a speaker to be heard, as one line.
 
 The card's threads leave what they hear in a bounded ring and wake the loop; places are counted in the card's
-own samples, so what was lost leaves a gap where it was. The card works under ``wall`` only: it waits for nobody.
+own samples, so what was lost leaves a gap where it was. A real card works under ``wall`` only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import statistics
@@ -17,6 +18,7 @@ import numpy as np
 
 from voice import audio, clock
 from voice.line import Frame
+from voice.lines.beside import Beside
 from voice.lines.hears_itself import HearsItself
 from voice.lines.playout import Playout
 from voice.lines.report import Lag
@@ -58,16 +60,17 @@ class Microphone:
         self._into = Stream(card.rate)
         self._out = Downstream(card.rate)
         self._far = Stream(card.rate)
+        self._played = Beside(card.rate)
         self._itself = HearsItself()
         self._ring: deque[_Block] = deque()
         self._lags: deque[int] = deque(maxlen=MEASURED)
-        self._next = 0
+        self._next = self._taken = self._at = 0
+        """Places: of what the card gives next, of what was taken of it, and of the next frame."""
         self._near: Int16 = audio.silence(0)
         self._beside: Int16 = audio.silence(0)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
         self._woken = False
-        self._listening = False
         self._early = 0
         self._lost = 0
         self._ended = ""
@@ -87,7 +90,8 @@ class Microphone:
         out = self._playout.latency_us
         if out is None or not self._lags:
             return None
-        return Lag("device", round(statistics.median(self._lags)), out)
+        into = round(statistics.median(tuple(self._lags))) + self._into.pending_us
+        return Lag("device", into, out)
 
     @property
     def hears_itself(self) -> bool:
@@ -131,7 +135,7 @@ class Microphone:
         if self._loop is None:
             self.open()
         self._early = sum(len(block.data) // 2 for block in self._ring) + self._lost
-        self._lost, self._listening = 0, True
+        self._lost = 0
         self._ring.clear()
         if self._early:
             log.warning("%s s of sound came before anybody listened", _seconds(self._early, self._card.rate))
@@ -167,15 +171,15 @@ class Microphone:
 
     def _frames(self, block: _Block) -> Iterator[Frame]:
         """Yield the frames that *block* completes."""
-        heard = self._into.feed(block.data)
-        self._near = audio.join((self._near, heard))
+        self._at += round((block.at - self._taken) * audio.RATE / self._card.rate)
+        self._taken = block.at + len(block.data) // 2
+        self._near = audio.join((self._near, self._into.feed(block.data)))
         self._beside = audio.join((self._beside, self._far.feed(block.played)))
-        end = round((block.at + len(block.data) // 2) * audio.RATE / self._card.rate)
-        end -= audio.samples(self._into.pending_us)
         while self._near.size >= audio.FRAME:
             near, self._near = self._near[: audio.FRAME], self._near[audio.FRAME :]
             far, self._beside = self._beside[: audio.FRAME], self._beside[audio.FRAME :]
-            yield Frame(self._heard(near, far), max(0, end - self._near.size - audio.FRAME))
+            yield Frame(self._heard(near, far), self._at)
+            self._at += audio.FRAME
 
     def _heard(self, near: Int16, far: Int16) -> Int16:
         """Return what was heard *near* us while we played *far*, as far as it is the caller's."""
@@ -192,7 +196,7 @@ class Microphone:
         self._next += lost
         self._lost += lost
         self._lags.append(lag_us)
-        self._ring.append(_Block(data, self._next, self._played(len(data))))
+        self._ring.append(_Block(data, self._next, self._played.take(len(data))))
         self._next += len(data) // 2
         if len(self._ring) > RING:
             self._lost += len(self._ring.popleft().data) // 2
@@ -201,7 +205,7 @@ class Microphone:
     def wanted(self, count: int, lead_us: int) -> bytes:
         """Return what to play, and keep it for comparison with what will be heard."""
         data = self._playout.take(count, lead_us).tobytes()
-        self._keep(data)
+        self._played.keep(data)
         return data
 
     def gone(self, why: str) -> None:
@@ -210,8 +214,15 @@ class Microphone:
         self._wake()
 
     def _wake(self) -> None:
-        if self._loop and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._news.set)
+        """Wake the loop; once is enough until it is awake."""
+        if self._loop and not self._woken:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._awake)
+
+    def _awake(self) -> None:
+        self._woken = False
+        self._news.set()
 
 
 def decibels(sound: Int16) -> float:

@@ -1,8 +1,8 @@
 """What is about to be played: a small bounded buffer between our frames and a card that asks for samples.
 
 The pacer's clock rules. A reply begins behind a cushion of 20 ms and the buffer runs empty behind it, so a
-card's clock that runs fast or slow (200 ppm: 12 ms in a minute) never adds up beyond one reply. Inside a reply
-a buffer that runs empty is filled up with silence and counted, one that grows too long loses its oldest.
+card's clock that runs fast or slow (200 ppm: 12 ms in a minute) never adds up beyond one reply. Inside a
+reply a buffer that runs empty is filled up with silence and counted, one too long loses its oldest.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Playout:
                 self.dropped += over
 
     def take(self, count: int, lead_us: int) -> Int16:
-        """Return *count* samples, the first of which sounds *lead_us* from now; what is not there is silence."""
+        """Return *count* samples, the first of which sounds *lead_us* from now, filled up with silence."""
         with self._lock:
             taken, self._held = self._held[:count], self._held[count:]
             if self._begun:

@@ -1,0 +1,86 @@
+"""Endings: whether a caller who pauses has finished, by how far others had got when they had."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import ELSE, GREETING, calls
+
+from speculative.bank import Bank
+from speculative.endings import Endings, learned, prefixes, stretches
+from speculative.mine import mine
+from speculative.words import CHOICES
+
+ACCOUNT = "which account would you like to check"
+
+
+@pytest.fixture(scope="module")
+def endings():
+    return Endings(mine(calls(40)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "goes_on", "ends"),
+    [
+        (GREETING, "hi my name is zoe quark", "hi my name is zoe quark i would like to book a taxi"),
+        ("What day would you like the taxi?", "uh that'd be", "Sunday, please."),
+        ("What is the order number?", "my order number is", "my order number is four four two seven six"),
+        ("What is the order number?", "my order number is four four", "my order number is four four two seven six"),
+        (ELSE, "no", "no that's all thank you"),
+    ],
+)
+def test_what_goes_on_is_told_from_what_ends(endings, asked, goes_on, ends):
+    assert endings.over(goes_on, asked) < 0.1
+    assert endings.over(ends, asked) > 0.6
+
+
+def test_it_is_pure(endings):
+    assert len({endings.over("no that's all", ELSE) for _ in range(3)}) == 1
+
+
+def test_what_was_never_heard_is_not_known(endings):
+    assert endings.over("Auf Wiederhören", ELSE) is None
+    assert endings.over("", ELSE) is None
+    assert endings.over("[noise]", ELSE) is None
+    assert Endings(Bank()).over("no", ELSE) is None
+    assert endings.because("Auf Wiederhören", ELSE) == "the bank knows nothing of it"
+
+
+def test_the_last_words_stand_in_for_a_beginning_never_heard(endings):
+    assert endings.over("well i suppose no that's all thank you", ELSE) > 0.6
+
+
+def test_the_reason_is_the_counts(endings):
+    because = endings.because("no that's all thank you", ELSE)
+    assert because == (
+        "after “anything else help” callers were finished 20 of 20 times with “no that's all thank you” as all said"
+    )
+
+
+def test_the_question_counts():
+    turns = [("ask", "savings")] * 8 + [("offer", "savings please")] * 8
+    bank = Bank(ending=learned(turns, CHOICES))
+    [anywhere] = [each.counts["{account}"] for each in bank.ending if each.state == "" and each.span == "turn"]
+    [asked] = [each.counts["{account}"] for each in bank.ending if each.state == "ask" and each.span == "turn"]
+    assert anywhere == (8, 16)
+    assert asked == (8, 8)
+
+
+def test_words_heard_once_are_kept_nowhere():
+    bank = Bank(ending=learned([("", "hush hush")], CHOICES))
+    assert not [each for each in bank.ending if any("hush hush" in words for words in each.counts)]
+
+
+def test_a_turn_of_one_word_has_one_beginning():
+    assert prefixes("no") == [("no", True)]
+    assert prefixes("a b") == [("a", False), ("a b", True)]
+    assert [end for _, end in prefixes("word " * 500)].count(True) == 0
+
+
+def test_a_text_is_looked_up_by_all_of_it_first():
+    assert stretches("my {account} account") == [
+        ("turn", "my {account} account"),
+        ("2", "{account} account"),
+        ("1", "account"),
+        ("0", ""),
+    ]
+    assert stretches("no") == [("turn", "no"), ("1", "no"), ("0", "")]

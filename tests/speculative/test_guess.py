@@ -1,0 +1,85 @@
+"""Guesses: likelier with each word, calibrated, and never with what this call does not know."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import BYE, ELSE, GREETING, calls
+
+from speculative.bank import Calibration
+from speculative.calibration import Trial, calibrated, honest, reliability
+from speculative.guess import Guesser
+from speculative.mine import mine
+
+DAY = "Okay. What day would you like the taxi?"
+
+
+@pytest.fixture(scope="module")
+def guesser():
+    return Guesser(mine(calls(24)))
+
+
+def test_a_guess_grows_with_the_words(guesser):
+    partials = ("", "please", "please cancel", "please cancel my order")
+    odds = [{g.text: g.odds for g in guesser.guesses(GREETING, text, {})} for text in partials]
+    cancels = [each["What is the order number?"] for each in odds]
+    assert cancels == sorted(cancels)
+    assert cancels[0] < 0.6 < cancels[-1]
+    assert len(odds[0]) == 2
+
+
+def test_other_words_for_a_question_are_the_same_state(guesser):
+    assert guesser.state("What day would you like your taxi, please?") == guesser.state(DAY)
+    assert guesser.state("Which moon do you prefer?") is None
+
+
+def test_a_guess_waits_for_its_slots(guesser):
+    assert guesser.guesses(DAY, "that'd be", {}) == ()
+    [guess] = guesser.guesses(DAY, "that'd be Sunday", {})
+    assert guess.text.startswith("Your taxi has been booked for Sunday.")
+    assert "ask day" in guess.because
+
+
+def test_what_only_a_look_up_knows_is_not_guessed(guesser):
+    known = {"order": "44271", "amount": "12"}
+    assert guesser.guesses("What is the order number?", "four four two seven one", known) == ()
+
+
+def test_nothing_known_is_asked_for(guesser):
+    texts = [guess.text for guess in guesser.guesses(GREETING, "book a taxi", {"day": "Friday"})]
+    assert "What day would you like the taxi?" not in texts
+
+
+def test_words_never_heard_make_every_guess_unlikely(guesser):
+    sure = guesser.guesses(ELSE, "no that's all", {})[0].odds
+    lost = guesser.guesses(ELSE, "no that's all but my umbrella lies in the second car", {})
+    assert sure > 0.8
+    assert all(guess.odds < sure / 2 for guess in lost)
+
+
+def test_odds_of_rivals_sum_to_no_more_than_one(guesser):
+    plain = Guesser(mine(calls(8)))  # too few to calibrate: raw odds
+    assert plain.bank.calibration == Calibration()
+    for text in ("", "a", "please cancel my order", "no"):
+        for asked in (GREETING, DAY, ELSE, BYE):
+            state = plain.state(asked)
+            assert sum(each.odds for each in plain.candidates(state, text, {})) <= 1 + 1e-9 if state else True
+
+
+def test_calibration_takes_back_what_was_promised_too_freely():
+    trials = [Trial(0.9, number % 2 == 0) for number in range(200)]
+    calibration = calibrated(trials)
+    assert honest(0.9, calibration) == pytest.approx(0.5, abs=0.02)
+    assert calibrated([]) == Calibration()
+    assert honest(0.7, Calibration()) == pytest.approx(0.7)
+
+
+def test_calibration_keeps_the_order_of_guesses():
+    upside_down = [Trial(0.9, fits=False), Trial(0.1, fits=True)] * 50
+    calibration = calibrated(upside_down)
+    assert honest(0.9, calibration) > honest(0.1, calibration)
+
+
+def test_reliability_shows_what_came_true():
+    [low, high] = reliability([Trial(0.1, fits=False), Trial(0.92, fits=True), Trial(0.94, fits=True)])
+    assert (low.n, low.fits) == (1, 0.0)
+    assert (high.n, high.odds, high.fits) == (2, pytest.approx(0.93), 1.0)

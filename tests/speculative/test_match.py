@@ -1,0 +1,156 @@
+"""The fast path: it answers where everything agrees, and says why where something does not."""
+
+from __future__ import annotations
+
+import pytest
+from spoken import BYE, ELSE, GREETING, calls
+
+from speculative import acts
+from speculative.bank import Bank, Caller, Reply, State, read, write
+from speculative.guess import Guesser
+from speculative.match import Match, Miss, match
+from speculative.mine import mine
+
+DAY = "What day would you like the taxi?"
+NUMBER = "What is the order number?"
+
+
+@pytest.fixture(scope="module")
+def guesser():
+    return Guesser(mine(calls(40)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "text"),
+    [
+        (GREETING, "Hi, my name is Zoe Quark, I'd like to book a taxi.", DAY),
+        (GREETING, "please cancel my order", NUMBER),
+        (ELSE, "No, that's all.", "Thank you for calling. Have a nice day."),
+        (ELSE, "no that's it thank you", "Thank you for calling. Have a nice day."),
+        (DAY, "Sunday, please.", f"Your taxi has been booked for Sunday. {ELSE[0].upper()}{ELSE[1:]}?"),
+    ],
+)
+def test_a_reply_fits_other_callers(guesser, asked, said, text):
+    found = match(guesser, asked, said)
+    assert isinstance(found, Match), found
+    assert found.text.lower() == text.lower()
+    assert "odds" in found.because
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (GREETING, "don't cancel my order"),
+        (GREETING, "please do not cancel it"),
+        (GREETING, "never mind, keep my order"),
+        (GREETING, "I would not like to book a taxi"),
+        (GREETING, "I would like to book a taxi and cancel my order"),
+        (GREETING, "can i book a taxi for my dog"),
+        (ELSE, "no that's not all"),
+        (ELSE, "no wait"),
+        (ELSE, "yes"),
+        (ELSE, "no but cancel my order"),
+        (ELSE, "no that's all but is it cheap"),
+        (DAY, "monday no tuesday"),
+        (DAY, "not monday please"),
+        (DAY, "monday or tuesday please"),
+    ],
+)
+def test_what_turns_the_meaning_is_a_miss(guesser, asked, said):
+    """CA-01: opposites, corrections and second wishes do not get the stored reply."""
+    assert isinstance(match(guesser, asked, said, 0.0), Miss)
+
+
+def test_the_opposite_wish_gets_a_miss_and_the_same_wish_a_hit(guesser):
+    """CA-01: "I'd like to cancel the order" does hit."""
+    assert isinstance(match(guesser, GREETING, "I'd like to cancel my order, please."), Match)
+
+
+def test_a_yes_is_answered_by_what_was_asked():
+    """CA-04: "yes" books in one state and cancels in the other, and is nothing where neither was asked."""
+    bank = Bank(
+        state=(State(name="book", says=("may i book it",)), State(name="cancel", says=("may i cancel it",))),
+        caller=tuple(Caller(state=name, name="yes", count=9, examples=("yes",)) for name in ("book", "cancel")),
+        reply=(
+            Reply(state="book", caller="yes", says="Booked.", act="booked", count=9, of=9, odds=0.9),
+            Reply(state="cancel", caller="yes", says="Cancelled.", act="cancelled", count=9, of=9, odds=0.9),
+        ),
+    )
+    guesser = Guesser(bank)
+    assert match(guesser, "May I book it?", "Yes.").text == "Booked."
+    assert match(guesser, "May I cancel it?", "Yes.").text == "Cancelled."
+    assert match(guesser, "Is it raining?", "yes") == Miss("state: the bank does not know “Is it raining?”")
+    assert isinstance(match(guesser, "", "yes"), Miss)
+
+
+def test_a_slot_that_this_call_has_not_told_is_a_miss(guesser):
+    found = match(guesser, NUMBER, "my order number is four four two seven one", 0.0, known={"amount": "30"})
+    assert found.because.startswith("slots: this call has not told result")
+
+
+def test_a_question_for_what_is_known_is_a_miss(guesser):
+    found = match(guesser, GREETING, "I would like to book a taxi", known={"day": "Friday"})
+    assert found.because.startswith("slots: “What day would you like the taxi?” asks for day")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Ich möchte bitte ein Taxi bestellen", "タクシーを予約したい", "Quisiera reservar para mañana", "", "[noise]"],
+)
+def test_another_language_is_a_safe_miss(guesser, said):
+    assert isinstance(match(guesser, GREETING, said, 0.0), Miss)
+
+
+def test_another_language_is_named(guesser):
+    assert match(guesser, GREETING, "Quisiera reservar") == Miss("words: the bank has none of them; another language?")
+
+
+def test_an_agent_in_another_language_is_a_state_the_bank_does_not_know(guesser):
+    assert match(guesser, "Womit kann ich dienen?", "yes").because.startswith("state:")
+
+
+def test_beyond_the_threshold_or_not_at_all(guesser):
+    odds = match(guesser, ELSE, "no that's all thank you").odds
+    assert isinstance(match(guesser, ELSE, "no that's all thank you", odds), Match)
+    assert match(guesser, ELSE, "no that's all thank you", odds + 1e-9).because.startswith("odds:")
+
+
+def test_a_reply_said_but_once_is_an_accident():
+    once = (("agent", GREETING), ("caller", "sing me a song"), ("agent", "what is your favourite song"))
+    guesser = Guesser(mine([*calls(12), once, once]))
+    assert isinstance(match(guesser, GREETING, "sing me a song", 0.0), Match)
+    guesser = Guesser(mine([*calls(12), once]))
+    assert isinstance(match(guesser, GREETING, "sing me a song", 0.0), Miss)
+
+
+def test_a_farewell_has_no_reply_where_nobody_replied(guesser):
+    assert isinstance(match(guesser, BYE, "you too bye"), Miss)
+
+
+def large():
+    """Return a bank of so many states that it has 10⁵ lines."""
+    words = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "bdgklmnrst"]
+    states, callers, replies = [], [], []
+    for number in range(4_500):
+        one, two, three = words[number % 600], words[(number * 7 + 3) % 600], words[(number // 600 * 11 + 5) % 600]
+        name = f"state {number}"
+        states.append(State(name=name, says=(f"may i have the {one} {two} {three}",)))
+        callers.append(Caller(state=name, name="any", count=3, examples=(f"take the {one} {two}", f"a {three}")))
+        says = f"That is {two} {one}."
+        replies.append(Reply(state=name, caller="any", says=says, act="a", count=3, of=3, odds=0.75))
+    return Bank(state=tuple(states), caller=tuple(callers), reply=tuple(replies))
+
+
+def test_a_large_bank_is_read_and_only_what_the_words_lead_to_is_looked_at(tmp_path, monkeypatch):
+    path = tmp_path / "bank.toml"
+    write(large(), path)
+    assert path.read_text().count("\n") >= 100_000
+    guesser = Guesser(read(path))
+    looked_at = []
+    compare = acts.same_move
+    monkeypatch.setattr(acts, "same_move", lambda *moves: looked_at.append(moves) or compare(*moves))
+    found = match(guesser, "May I please have the kab rob bak?", "take the kab rob")
+    assert isinstance(found, Match | Miss)
+    asked = guesser.bank.state[4_321].says[0]
+    assert match(guesser, f"Okay, {asked}?", guesser.bank.caller[4_321].examples[0]).reply.state == "state 4321"
+    assert len(looked_at) <= 2 * acts.NEAREST

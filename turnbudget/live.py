@@ -1,0 +1,151 @@
+"""A live call: somebody on a real line, measured and written down like a replay.
+
+Nobody wrote down beforehand what the caller will say, so a turn's zero is the detector's last voiced sample and
+there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from turnbudget.names import legible
+from turnbudget.records import CallRecord, LaneRow
+from turnbudget.rows import row
+from turnbudget.summary import Header
+from turnbudget.versions import versions
+from turnbudget.written import Written
+from voice import clock
+from voice.call import Call
+from voice.crew import Crew
+from voice.lines.report import Reports
+from voice.reference import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnbudget.compose import Studio
+    from turnbudget.records import Row
+    from turnbudget.runs import RunWriter
+    from voice.line import Line
+    from voice.parts import Entry
+
+LOOK_US: Final = 100 * clock.MS
+"""How often somebody who follows the caller's words is told how they read now."""
+
+
+class LiveCall:
+    """One call on *line*; without a *writer* nothing goes to disk."""
+
+    def __init__(  # noqa: PLR0913 - whose call, with what, and who is told of it
+        self,
+        line: Line,
+        studio: Studio,
+        writer: RunWriter | None,
+        *,
+        name: str,
+        told: Callable[[Row], None],
+        partial: Callable[[str], None] | None = None,
+        source: str = "live",
+    ) -> None:
+        """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
+
+        Raises ConfigError where the studio's recogniser is a scripted one: it needs a transcript.
+        """
+        self._line = line
+        self._budget_us = studio.budget_us
+        self._name = name
+        self._partial = partial
+        self._source = source
+        self._reference = Reference()
+        parts = studio.parts(line, self._reference, words=False)
+        self._call = Call(parts, studio.manners, self._entry, taped=writer is not None)
+        self._written = Written(self._call, writer, name=name, told=told)
+
+    async def run(self) -> CallRecord:
+        """Take the call to its end and return its record; one that is cancelled is written as it came."""
+        async with Crew() as crew:
+            if self._partial:
+                crew.create_task(self._follow(self._partial), name="partial text")
+            await self._written.run()
+        return self.record()
+
+    def record(self) -> CallRecord:
+        """Return what there is to say of the call, ended or broken off."""
+        ended, notes = "", ()
+        if isinstance(self._line, Reports):
+            ended, notes = self._line.ended, self._line.notes()
+        return CallRecord(
+            call=self._name,
+            source=legible(self._source),
+            length_us=self._written.length_us,
+            turns=self._written.turns,
+            audio=self._written.audio,
+            ended=legible(ended or self._call.ended or "broken off"),
+            notes=tuple(map(legible, notes)),
+        )
+
+    async def _follow(self, partial: Callable[[str], None]) -> None:
+        """Tell *partial* how the utterance reads that the caller is in, '' when it is over."""
+        last = ""
+        while True:
+            await clock.sleep(LOOK_US)
+            stretch = self._call.ear.stretch
+            text = stretch.text if stretch else ""
+            if text != last:
+                partial(text)
+                last = text
+
+    def _entry(self, entry: Entry) -> None:
+        """Take a turn's account as it ends."""
+        new = row(
+            self._name,
+            entry,
+            call_epoch_us=self._call.epoch_us,
+            media_epoch_us=self._call.ear.epoch_us,
+            reference=self._reference,
+            has_words=False,
+            budget_us=self._budget_us,
+        )
+        self._written.add(msgspec.structs.replace(new, lanes=(*new.lanes, *self._under_way(new))))
+
+    def _under_way(self, turn: Row) -> Sequence[LaneRow]:
+        """Return how long the sound of *turn* was under way outside us, if the line knows."""
+        lag = self._line.lag if isinstance(self._line, Reports) else None
+        if lag is None:
+            return ()
+        lanes = [LaneRow(name=f"{lag.carrier} in", began_us=-lag.into_us, ended_us=0, outcome="measured")]
+        if turn.first_sound_us is not None:
+            began, ended = turn.first_sound_us, turn.first_sound_us + lag.out_us
+            lanes.append(
+                LaneRow(name=f"{lag.carrier} out", began_us=began, ended_us=ended, outcome="measured")
+            )
+        return lanes if turn.kind == "turn" else lanes[1:]
+
+
+def live_header(  # noqa: PLR0913 - what a run knows of itself
+    studio: Studio,
+    calls: Sequence[CallRecord],
+    *,
+    name: str,
+    began: str | None,
+    faults: Sequence[str] = (),
+    truncated: bool = False,
+) -> Header:
+    """Return the header of a run of live *calls* with the engines of *studio*; on the running clock."""
+    return Header(
+        name=legible(name),
+        clock=clock.kind(),
+        pacing="live",
+        began=began,
+        seed=0,
+        versions=versions("sounddevice", "pywebrtc-audio"),
+        engines=studio.engines,
+        budget_us=studio.budget_us,
+        speculation=studio.config.speculation.on,
+        calls=tuple(calls),
+        usd=studio.answering.usd(),
+        faults=tuple(map(legible, faults)),
+        truncated=truncated,
+    )

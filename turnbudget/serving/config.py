@@ -1,0 +1,175 @@
+"""The settings of a floor of calls: ``[serve]``, and one ``[tenants.NAME]`` for each who is called.
+
+A credential may be written as ``env:NAME``: then it is read from the environment and stands in no file.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from turnbudget.config import Config, Ms, Positive, Table
+from turnbudget.config import load as load_agent
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+ENVIRONMENT: Final = "env:"
+SHORTEST: Final = 16
+"""Signs of a token: fewer can be guessed."""
+DEFAULT: Final = "default"
+
+Agents: TypeAlias = dict[str, Config]
+
+
+class ServeTable(Table, frozen=True):
+    """``[serve]``: where the server listens, how much it takes, and who may ask it.
+
+    ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a host
+    that is not this machine's own, every caller needs a signature or a token. ``audiosocket_port`` 0: none.
+    """
+
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    public: str = ""
+    audiosocket_host: str = "127.0.0.1"
+    audiosocket_port: Port = 0
+    operator_token: str = ""
+    twilio_token: str = ""
+    most_calls: Count = 40
+    most_waiting: Count = 128
+    start_ms: Positive = 5_000
+    stall_ms: Positive = 10_000
+    drain_ms: Ms = 60_000
+    out: str = "runs"
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine reaches the server: then no token is asked for."""
+        return not self.public and is_loopback(self.host)
+
+    @property
+    def local_audiosocket(self) -> bool:
+        """Whether only this machine reaches the AudioSocket."""
+        return is_loopback(self.audiosocket_host)
+
+
+class TenantTable(Table, frozen=True):
+    """``[tenants.NAME]``: whom a call is for: called numbers or a token say so.
+
+    ``lines`` are the kinds of line it may come over ('twilio', 'audiosocket', …; none named: all), ``config``
+    is a file of settings for its agent, ``most_calls`` 0 is no limit of its own, ``records`` says that its
+    callers consent to be recorded, ``overflow`` is the number that calls go to which are not taken.
+    """
+
+    called: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+    twilio_token: str = ""
+    lines: tuple[str, ...] = ()
+    config: str = ""
+    most_calls: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
+    records: bool = False
+    overflow: str = ""
+
+
+class FloorConfig(Table, frozen=True):
+    """The whole file of a floor of calls."""
+
+    serve: ServeTable = ServeTable()
+    tenants: dict[str, TenantTable] = {}
+
+    def __post_init__(self) -> None:
+        if self.serve.public and urlsplit(self.serve.public).scheme not in {"http", "https"}:
+            raise ValueError("serve.public is written like https://calls.example.com")
+        _once("called number", [number for table in self.tenants.values() for number in table.called])
+
+
+def load(path: Path | None, agent: Path | None = None) -> tuple[FloorConfig, Agents]:
+    """Return the floor's settings at *path* and each tenant's agent; raises ConfigError, one line.
+
+    Without tenants there is one, called ``default``, answered by the agent of the file *agent*.
+    """
+    floor = _read(path) if path else FloorConfig()
+    folder = path.parent if path else Path()
+    if not floor.tenants:
+        floor = msgspec.structs.replace(floor, tenants={DEFAULT: TenantTable()})
+    agents = {
+        name: load_agent(folder / table.config if table.config else agent)
+        for name, table in floor.tenants.items()
+    }
+    floor = _with_secrets(floor)
+    tokens = [token for table in floor.tenants.values() for token in table.tokens]
+    short = [token for token in (*tokens, floor.serve.operator_token) if token and len(token) < SHORTEST]
+    if short:
+        raise ConfigError(f"a token has fewer than {SHORTEST} signs", where=str(path), remedy="take a longer")
+    try:
+        _once("token", tokens)
+    except ValueError as error:
+        raise ConfigError(str(error), where=str(path)) from None
+    return floor, agents
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether *host* is this machine's own address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read(path: Path) -> FloorConfig:
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=FloorConfig)
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(error), where=str(path)) from None
+
+
+def _with_secrets(floor: FloorConfig) -> FloorConfig:
+    """Return *floor* with each credential that stands in the environment."""
+    serve = msgspec.structs.replace(
+        floor.serve,
+        operator_token=_secret(floor.serve.operator_token),
+        twilio_token=_secret(floor.serve.twilio_token),
+    )
+    tenants = {
+        name: msgspec.structs.replace(
+            table, tokens=tuple(map(_secret, table.tokens)), twilio_token=_secret(table.twilio_token)
+        )
+        for name, table in floor.tenants.items()
+    }
+    return msgspec.structs.replace(floor, serve=serve, tenants=tenants)
+
+
+def _secret(written: str) -> str:
+    name = written.removeprefix(ENVIRONMENT)
+    if name == written:
+        return written
+    if not os.environ.get(name):
+        raise ConfigError(f"the environment holds no {name}", where="a token written as env:")
+    return os.environ[name]
+
+
+def _once(what: str, values: list[str]) -> None:
+    for value in _twice(values):
+        shown = "" if what == "token" else f" {value!r}"
+        raise ValueError(f"the {what}{shown} stands at two tenants, or twice")
+
+
+def _twice(values: list[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            yield value
+        seen.add(value)

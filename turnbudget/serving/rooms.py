@@ -1,0 +1,116 @@
+"""A room: a warmed studio, the lighter one beside it, and how many calls are in it.
+
+Tenants of the same settings share one. A room that no tenant uses any more closes behind its last call, so
+new settings never end a call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from turnbudget.answering import open_answering
+from voice import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turnbudget.compose import Studio
+    from turnbudget.config import Config
+    from turnbudget.serving.outlook import Mode
+
+
+class Opener(Protocol):
+    """Who opens a studio: :func:`turnbudget.compose.open_studio`, or one with engines of its own."""
+
+    async def __call__(self, config: Config) -> Studio:
+        """Load and warm the engines of *config*; raises TurnbudgetError, one line."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Room:
+    """A studio with its calls."""
+
+    studio: Studio
+    light: Studio | None
+    """The same engines, answered by the shelf and the fast backend alone; ``None``: that would change nothing."""
+    calls: int = 0
+    left: bool = False
+    """No tenant uses it any more."""
+
+    def of(self, mode: Mode) -> Studio:
+        """Return the studio for a call in *mode*."""
+        return self.light if mode == "light" and self.light else self.studio
+
+    async def aclose(self) -> None:
+        """End the engines."""
+        if self.light:
+            await self.light.answering.aclose()
+        await self.studio.aclose()
+
+
+class Rooms:
+    """Every room that is open, one for each different configuration."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self._rooms: dict[Config, Room] = {}
+
+    async def open(self, configs: Iterable[Config]) -> dict[Config, Room]:
+        """Return a room for each of *configs*, those that are new opened; raises, and opens none, if one fails."""
+        fresh: dict[Config, Room] = {}
+        wanted = dict.fromkeys(configs)
+        try:
+            for config in wanted:
+                if config not in self._rooms:
+                    fresh[config] = await self._open(config)
+        except BaseException:
+            for room in fresh.values():
+                await room.aclose()
+            raise
+        return {config: self._rooms.get(config) or fresh[config] for config in wanted}
+
+    async def use(self, rooms: dict[Config, Room]) -> None:
+        """Let new calls go to *rooms*, and leave the others."""
+        before, self._rooms = self._rooms, rooms
+        kept = set(map(id, rooms.values()))
+        for room in before.values():
+            if id(room) not in kept:
+                room.left = True
+                await self.close_left(room)
+
+    async def close_left(self, room: Room) -> None:
+        """Close *room* if it was left, and no call is in it."""
+        if room.left and not room.calls:
+            await room.aclose()
+
+    async def aclose(self) -> None:
+        """Close every room."""
+        rooms, self._rooms = self._rooms, {}
+        for room in rooms.values():
+            await room.aclose()
+
+    async def _open(self, config: Config) -> Room:
+        studio = await self._opener(config)
+        lighter = lightened(config)
+        if lighter is None:
+            return Room(studio, None)
+        answering = await clock.offload(open_answering, lighter)
+        return Room(studio, replace(studio, config=lighter, answering=answering))
+
+
+def lightened(config: Config) -> Config | None:
+    """Return *config* with nobody but the shelf and the fast backend; ``None`` if there is no fast one apart.
+
+    In the modes fast, race and hedge the first backend is the fast one, in accurate the second.
+    """
+    llm = config.llm
+    if not llm.backend or not llm.second:
+        return None
+    if llm.mode == "accurate":
+        llm = msgspec.structs.replace(llm, backend=llm.second, model=llm.second_model)
+    fast = msgspec.structs.replace(llm, mode="fast", second="", second_model="")
+    return msgspec.structs.replace(config, llm=fast)
