@@ -8,11 +8,12 @@ turn if that is about the same words.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import Message, Prompt
+from agents.backends.backend import BackendError, Message, Prompt
+from agents.kept import Kept
 from agents.spoken import speak
 from voice import clock
 from voice.budget import Budget
@@ -20,6 +21,7 @@ from voice.responder import Reply, nothing
 from voice.same import same
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from agents.backends.backend import Backend, Timing
@@ -33,23 +35,20 @@ PREWARM_US: Final = 5 * clock.SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Begun:
     """What the backend was asked on a guess."""
 
     said: str
     history: tuple[Said, ...]
-    answering: asyncio.Task[Reply]
+    answering: Kept[Reply]
 
     def fits(self, question: Question) -> bool:
         """Whether *question* is about the same words."""
         return self.history == question.history and same(self.said, question.said)
 
-    async def drop(self) -> None:
-        """End it unheard."""
-        self.answering.cancel()
-        await asyncio.wait([self.answering])
-        if not self.answering.cancelled() and not self.answering.exception():
-            await self.answering.result().rest.aclose()
+
+async def _close(reply: Reply) -> None:
+    await reply.rest.aclose()
 
 
 class LlmResponder:
@@ -73,7 +72,7 @@ class LlmResponder:
         """The end of what is being made ready, while it is."""
         self._warmed: tuple[int, int] | None = None
         """When the backend was last made ready for the turn that comes: begin and end."""
-        self._kept: _Kept | None = None
+        self._begun: _Begun | None = None
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have connection and prompt cache brought up to what was heard until now."""
@@ -89,21 +88,23 @@ class LlmResponder:
 
     async def answer(self, question: Question) -> Reply:
         """Return the model's first sentence, the rest behind it."""
-        kept, self._kept = self._kept, None
-        if kept and not question.guess and kept.fits(question):
-            return await kept.answering
-        if kept:
-            question.crew.create_task(kept.drop(), name="dropping a guess")
+        begun, self._begun = self._begun, None
+        if begun and not question.guess and begun.fits(question):
+            with contextlib.suppress(BackendError):  # what failed on a guess is tried once more
+                if reply := await begun.answering.take(question.budget.ends_us):
+                    return reply
+        elif begun:
+            begun.answering.drop()
         if not question.guess:
             return await self._ask(question)
-        answering = question.crew.create_task(self._ask(question), name="head start")
-        self._kept = kept = _Kept(question.said, question.history, answering)
+        answering = Kept(lambda: self._ask(question), _close, question.crew)
+        self._begun = begun = _Begun(question.said, question.history, answering)
         try:
-            reply = await asyncio.shield(answering)
-        except asyncio.CancelledError:
-            if self._kept is kept:
-                self._kept = None
-                question.crew.create_task(kept.drop(), name="dropping a guess")
+            reply = await answering.come()
+        except BaseException:
+            answering.drop()
+            if self._begun is begun:
+                self._begun = None
             raise
         return replace(reply, rest=nothing())
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from agents.agent import Foresees
+from agents.kept import Kept
 from council.actions import Actions
 from council.choose import SCALES, State
 from council.convene import LeftBehind, convene
 from council.dialogue import Deed, Dialogue
-from council.kept import Kept, Verdict
+from council.kept import Begun, Verdict
 from council.opinions import dismiss, words
 from council.policies import policy as named
 from council.refine import refined
@@ -89,7 +90,7 @@ class Council:
     _dialogue: Dialogue = field(init=False, repr=False)
     _actions: Actions = field(init=False, repr=False)
     _left: LeftBehind = field(init=False, repr=False, default_factory=LeftBehind)
-    _kept: Kept | None = field(init=False, repr=False, default=None)
+    _begun: Begun | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Seat the agents; raises ConfigError for what is none, and for an unknown policy."""
@@ -137,16 +138,16 @@ class Council:
 
     async def _guess(self, opened: Opened, question: Question) -> Reply | None:
         """Return what would be said to words that may not be all, and keep the hearing for when they are."""
-        self._drop(question)
+        self._drop()
         if opened.owed:
             return None
-        kept = Kept(opened, question.crew.create_task(self._hear(opened, question), name="head start"))
-        self._kept = kept
+        hearing = Kept(lambda: self._hear(opened, question), Verdict.close, question.crew)
+        self._begun = begun = Begun(opened, hearing)
         try:
-            verdict = await asyncio.shield(kept.hearing)
-        except asyncio.CancelledError:
-            if self._kept is kept:
-                self._drop(question)
+            verdict = await hearing.come()
+        except BaseException:
+            if self._begun is begun:
+                self._drop()
             raise
         opinion, ruling = verdict.opinion, verdict.ruling
         if ruling.doubt:
@@ -161,22 +162,20 @@ class Council:
         by, because = ruling.chosen.seat.name, ruling.because
         return Reply(opening, by, because, settled=settled, part=opinion.part, acts=acts)
 
-    def _drop(self, question: Question) -> None:
+    def _drop(self) -> None:
         """Drop what is kept of an earlier guess."""
-        kept, self._kept = self._kept, None
-        if kept:
-            kept.drop(question.crew)
+        begun, self._begun = self._begun, None
+        if begun:
+            begun.hearing.drop()
 
     async def _take_up(self, opened: Opened, question: Question) -> Verdict:
         """Return the verdict of the hearing that was begun on a guess, if it fits, else of a new one."""
-        kept = self._kept
-        if kept and kept.fits(opened):
-            self._kept = None
-            if await clock.wait_until([kept.hearing], question.budget.ends_us):
-                return kept.hearing.result()
-            kept.drop(question.crew)
-        self._drop(question)
-        return await self._hear(opened, question)
+        begun, verdict = self._begun, None
+        if begun and begun.fits(opened):
+            self._begun = None
+            verdict = await begun.hearing.take(question.budget.ends_us)
+        self._drop()
+        return verdict or await self._hear(opened, question)
 
     # --- hearing -----------------------------------------------------------------------------------
 
@@ -291,7 +290,7 @@ class Council:
             return Reply(
                 text, name, because, opinion.rest, ends_call=opinion.ends_call, transfer=opinion.transfer
             )
-        meanwhile = "" if self._begun(action, opened) else action.meanwhile
+        meanwhile = "" if self._has_begun(action, opened) else action.meanwhile
         acting = self._act(action, chosen, [] if meanwhile else owed, opened, question)
         text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)
         return Reply(text, name, because, acting, ends_call=opinion.ends_call)
@@ -316,7 +315,7 @@ class Council:
         else:
             await dismiss(opinion)
 
-    def _begun(self, action: Action, opened: Opened) -> bool:
+    def _has_begun(self, action: Action, opened: Opened) -> bool:
         return self._actions.begun(self._actions.key(action, opened.exchange))
 
     def _do(self, action: Action, chosen: Heard, opened: Opened, question: Question) -> Deed:

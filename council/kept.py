@@ -9,12 +9,10 @@ from council.opinions import dismiss
 from voice.same import same
 
 if TYPE_CHECKING:
-    import asyncio
-
     from agents.agent import Opinion
+    from agents.kept import Kept
     from council.choose import Ruling
     from council.dialogue import Opened
-    from voice.crew import Crew
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +24,20 @@ class Verdict:
     answered: bool
     """Whether any seat did, be it that it has nothing to say."""
 
+    async def close(self) -> None:
+        """Close what its opinion holds open: nobody will hear it."""
+        if self.opinion:
+            await dismiss(self.opinion)
+
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Begun:
     """A hearing on what a turn would be about if the caller's pause were its end."""
 
     opened: Opened
-    hearing: asyncio.Task[Verdict]
+    hearing: Kept[Verdict]
 
     def fits(self, opened: Opened) -> bool:
         """Whether the turn that is *opened* is about the same words, and nothing else has changed."""
         asked = self.opened.asked
         return same(asked, opened.asked) and replace(opened, asked=asked) == self.opened
-
-    def drop(self, crew: Crew) -> None:
-        """End it unheard, and close what its opinion still holds open."""
-        self.hearing.cancel()
-        crew.create_task(_dismissed(self.hearing), name="dropping a guess")
-
-
-async def _dismissed(hearing: asyncio.Task[Verdict]) -> None:
-    if hearing.done() and not hearing.cancelled() and not hearing.exception():
-        opinion = hearing.result().opinion
-        if opinion:
-            await dismiss(opinion)

@@ -112,10 +112,13 @@ class Guesser:
         return not words or any(word in self._vocabulary for word in words)
 
     def state(self, agent_last: str) -> State | None:
-        """Return the state that the caller is in after *agent_last*, ``None`` if the bank knows no such."""
+        """Return the state that the caller is in after *agent_last*, ``None`` if the bank knows no such.
+
+        "Could you repeat that?" is none: what is then said answers an earlier question.
+        """
         said = moves(agent_last, self.bank.classes)
         asking = [move for move in said if move.kind == "question"] or list(said)
-        name = self._acts.of(asking[-1]) if asking else ""
+        name = self._acts.of(asking[-1]) if asking and not asking[-1].again else ""
         return self._states.get(name)
 
     def plain(self, state: State, said: str) -> str:

@@ -45,6 +45,10 @@ class HeadStart:
     done_us: int | None = None
     because: str = ""
     """Why the silence was chosen."""
+    over: bool = False
+    """Whether its pause is: whatever still comes of it says nothing of another one."""
+    dropped: bool = False
+    """Whether it was broken off at work."""
 
     @property
     def said(self) -> str:
@@ -53,7 +57,9 @@ class HeadStart:
 
     def drop(self) -> None:
         """End it: nobody will hear of it."""
+        self.over = True
         if self.task and not self.task.done():
+            self.dropped = True
             self.task.cancel()
 
     def cost_us(self) -> int:
@@ -63,9 +69,14 @@ class HeadStart:
     async def run(
         self, responder: Responder, shelf: CallShelf, pauses_us: Sequence[int], bounds: Endpointing
     ) -> None:
-        """Ask, make ready, and say how long this silence is worth waiting for, each time more is known."""
+        """Ask, make ready, and say how long this silence is worth waiting for, each time more is known.
+
+        Once the pause is over, a reply that comes late is made ready by the turn that joined it, or by nobody.
+        """
 
         def choose() -> None:
+            if self.over:
+                return
             reply = self.reply
             known = Words(
                 self.said,
@@ -84,7 +95,7 @@ class HeadStart:
         choose()
         try:
             self.reply = await responder.answer(self.question)
-            if self.reply:
+            if self.reply and not self.over:
                 choose()
                 await self._make_ready(self.reply, shelf)
         except ComponentError as error:

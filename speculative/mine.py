@@ -21,7 +21,7 @@ from speculative.calibration import Trial, calibrated
 from speculative.endings import learned
 from speculative.exchange import Exchange, Turns, exchanges
 from speculative.guess import Guesser
-from speculative.moves import Move, moves
+from speculative.moves import Move, moves, told_something
 from speculative.rehearse import trials
 from speculative.slots import Slot, named, told
 from speculative.templates import Said, Template, template
@@ -84,6 +84,8 @@ class Learning:
         ]
         offers = [move for move in said if move.offers]
         leaves = [move for move in said if move.kind == "farewell"]
+        if offers and not asks and not tells and any(told_something(move) for move in said):
+            return "", None, False  # it told of something, and nobody knows yet what that was
         best = [asks[-1]] if asks else [max(tells, key=self._counts)] if tells else offers[-1:] or leaves[:1]
         return (self.acts.of(best[0]), best[0], bool(offers)) if best else ("", None, False)
 
@@ -143,7 +145,8 @@ def _read(call: Sequence[Exchange], learning: Learning) -> None:
     for exchange in call:
         said = moves(exchange.asked, learning.choices)
         asking = ([move for move in said if move.kind == "question"] or list(said))[-1:]
-        state = learning.acts.of(asking[0]) if asking else ""
+        # What is said again answers an earlier question, so the last one is no state.
+        state = learning.acts.of(asking[0]) if asking and not asking[0].again else ""
         slot = learning.slot(asking[0]) if asking else None
         known |= told(slot, exchange.said, learning.slots.values(), learning.choices)
         learning.turns.append((state, exchange.said))

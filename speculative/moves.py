@@ -32,7 +32,7 @@ _FAREWELL: Final = re.compile(rf"(?:{_CLOSES})\b")
 _LEADS: Final = re.compile(
     r"^(?:(?:okay|ok|alright|all right|and|so|sure|great|now|well|yes|yeah|yep|oh|then|please|awesome|perfect"
     r"|mhm|thanks|thank you(?! (?:for|so much for|very much for))|you're welcome|got it|hello|hi"
-    r"|one (?:second|moment)|just a (?:second|moment)"
+    r"|(?:one|\{number#\d+\}) (?:second|moment)|just a (?:second|moment)"
     r"|of course|absolutely|certainly|no problem)(?![\w']) ?)+"
 )
 _BETWEEN: Final = re.compile(
@@ -51,6 +51,8 @@ _AGAIN: Final = re.compile(
     r"|^(?:pardon|sorry|excuse me)$|\b(?:didn't|did not|couldn't|can't) (?:catch|hear|get)\b"
 )
 _ECHOES: Final = frozenset(("that's", "said", "right", "correct", "got", "confirm"))
+LEAST_TOLD: Final = 2
+"""Words that tell something; "you're welcome" has none."""
 SHORTEST: Final = 3
 """Words of the shortest question."""
 _BARE: Final = frozenset(("what", "which", "how", "it", "that", "this"))
@@ -113,6 +115,11 @@ def same_move(one: Move, other: Move) -> float:
     common = len(one.words & other.words)
     holds = smaller >= 3 and common == smaller  # noqa: PLR2004 - two words are in many sentences
     return 0.9 if holds else alike(one.words, other.words)
+
+
+def told_something(move: Move) -> bool:
+    """Say whether *move* tells the caller what they did not say themselves."""
+    return move.kind == "statement" and not move.echoes and len(move.words) >= LEAST_TOLD
 
 
 @lru_cache(maxsize=8192)

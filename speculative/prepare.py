@@ -1,7 +1,7 @@
 """Prepare: the likeliest replies are rendered while the caller speaks, the cheapest expected gain first.
 
 One at a time, so that a live render waits for one sentence at most, and none begun once the caller has
-paused. What the next words make unlikely is no longer rendered.
+paused: the one under way may be what is wanted next. What the next words make unlikely is no longer rendered.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from voice import clock
-from voice.errors import ComponentError
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,35 +40,49 @@ class Prepare:
         self._wanted: list[Likely] = []
         self._task: asyncio.Task[None] | None = None
         self._rendering = ""
-        self.spent: dict[str, int] = {}
-        """What each text cost that was rendered since the last turn, in µs."""
+        self._spent: dict[str, int] = {}
+        self._failed: set[str] = set()
 
     def want(self, likely: Iterable[Likely]) -> None:
         """Want these replies ready, and no others."""
-        self._wanted = sorted(
-            (one for one in likely if one.odds >= UNLIKELY and not self._shelf.has(one.text)),
-            key=lambda one: (-one.odds / max(1, len(one.text)), one.text),
-        )
-        if self._task and self._rendering and self._rendering not in {one.text for one in self._wanted}:
-            self.stop()
+        worth = {one.text: one for one in likely if one.odds >= UNLIKELY and self._lacks(one.text)}
+        if self._rendering and worth.pop(self._rendering, None) is None:
+            self._cancel()
+        self._wanted = sorted(worth.values(), key=lambda one: (-one.odds / max(1, len(one.text)), one.text))
         if self._wanted and (self._task is None or self._task.done()):
             self._task = self._crew.create_task(self._render(), name="rendering ahead")
 
-    def stop(self) -> None:
-        """Render nothing more until more is wanted."""
+    def rest(self) -> None:
+        """Begin to render nothing more until more is wanted."""
         self._wanted = []
+
+    def stop(self) -> None:
+        """Render nothing more."""
+        self.rest()
+        self._cancel()
+
+    def take_spent(self) -> dict[str, int]:
+        """Return what each text cost that was rendered since this was last asked, in µs."""
+        spent, self._spent = self._spent, {}
+        self._failed.clear()
+        return spent
+
+    def _lacks(self, text: str) -> bool:
+        return text not in self._failed and not self._shelf.has(text)
+
+    def _cancel(self) -> None:
         if self._task:
             self._task.cancel()
-            self._task = None
+            self._task, self._rendering = None, ""
 
     async def _render(self) -> None:
         while self._wanted:
-            self._rendering = self._wanted.pop(0).text
+            self._rendering = text = self._wanted.pop(0).text
             began = clock.now()
             try:
-                await self._shelf.keep(self._rendering)
-            except ComponentError:
-                continue  # it will be rendered when it is needed, or fail then
+                await self._shelf.keep(text)
+            except Exception:  # noqa: BLE001 - a voice may raise anything; the turn that needs it will tell
+                self._failed.add(text)
             finally:
-                self.spent[self._rendering] = clock.now() - began
-                self._rendering = ""
+                self._spent[text] = self._spent.get(text, 0) + clock.now() - began
+            self._rendering = ""

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from speculative.headstart import HeadStart
+from speculative.pieces import pieces, plain
 from speculative.prepare import Likely, Prepare
 from voice import clock
 from voice.ledger import Guess
@@ -18,7 +19,7 @@ from voice.responder import Foresees
 from voice.same import same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from speculative.call_shelf import CallShelf
     from speculative.lore import Lore
@@ -51,6 +52,7 @@ class Speculation:
         self._lore = lore
         self._asked = ""
         self._foreseen: list[Likely] = []
+        self._openings: list[str] = []
         self._starts: list[HeadStart] = []
         self._pauses: deque[int] = deque(maxlen=PAUSES)
         self._told: list[Guess] = []
@@ -62,12 +64,15 @@ class Speculation:
 
     def listening(self, history: tuple[Said, ...]) -> None:
         """Foresee what may be said next, and begin to render it."""
-        self._asked = next((said.text for said in reversed(history) if said.who == "agent"), "")
+        for start in self._starts:
+            start.over = True
+        self._asked = asked(history)
         foreseen = self._responder.foreseen() if isinstance(self._responder, Foresees) else ()
         self._foreseen = [
             Likely(text, self._ranks.odds(rank), f"foreseen, rank {rank + 1}")
             for rank, text in enumerate(foreseen)
         ]
+        self._openings = [opening(likely.text) for likely in self._foreseen]
         self.heard("")
 
     def heard(self, said: str) -> None:
@@ -76,9 +81,11 @@ class Speculation:
         self._prepare.want((*self._foreseen, *mined))
 
     def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
-        """Give the responder a head start."""
-        self._prepare.stop()
-        ended = self._lore.ended(self._asked, question.said) if self._lore else None
+        """Give the responder a head start; one on other words of this pause is dropped."""
+        self._prepare.rest()
+        if self._starts and not self._starts[-1].over:
+            self._starts[-1].drop()
+        ended = self._lore.ended(asked(question.history), question.said) if self._lore else None
         start = HeadStart(question, draft, wait, ended, clock.now())
         self._starts.append(start)
         start.task = self._crew.create_task(
@@ -86,19 +93,20 @@ class Speculation:
         )
 
     def went_on(self) -> None:
-        """Drop the head start: its words were not all."""
-        if self._starts:
+        """Drop the head start, if this pause had one: its words were not all."""
+        if self._starts and not self._starts[-1].over:
             start = self._starts[-1]
             start.drop()
             self._pauses.append(clock.now() - start.draft.zero_us)
 
     def settle(self, said: str, ledger: Ledger) -> None:
         """Take up the head start on what was *said*, and tell what every guess came to."""
+        self._prepare.rest()
         for start in self._starts:
-            used = start is self._starts[-1] and same(start.said, said)
+            used = start is self._starts[-1] and not start.dropped and same(start.said, said)
             self._settle(start, ledger, used=used)
         self._starts = []
-        spent, self._prepare.spent = self._prepare.spent, {}
+        spent = self._prepare.take_spent()
         odds = {likely.text: likely for likely in self._foreseen}
         for text in dict.fromkeys((*odds, *spent)):
             known = odds.get(text, Likely(text, 0.0, "by the reply bank"))
@@ -115,6 +123,7 @@ class Speculation:
         guess = Guess(start.said, text, start.ended, ready=start.ready_us is not None, because=start.because)
         lane = ledger.lane("head start", start.began_us)
         if used:
+            start.over = True
             ledger.adopt(start.draft)
             ledger.decide("silence", start.because)
             waited = max(0, clock.now() - max(start.began_us, ledger.zero_us))
@@ -130,16 +139,18 @@ class Speculation:
         """Return the lore's reply, if one is sure enough."""
         if not self._lore:
             return None
-        reply = self._lore.reply(self._asked, question.said)
-        self._lore.learn(self._asked, question.said)
+        before = asked(question.history)
+        reply = self._lore.reply(before, question.said)
+        self._lore.learn(before, question.said)
         return reply
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:
         """Return what the shelf has of *piece*; the first piece of a reply tells which guess was right."""
-        self._ranks.count([likely.text for likely in self._foreseen], piece)
+        piece = plain(piece)
+        self._ranks.count(self._openings, piece)
         found = self._shelf.opening(piece)
         for guess in self._told:
-            if found and not guess.said and guess.text == piece:
+            if found and not guess.said and opening(guess.text) == piece:
                 guess.outcome, guess.saved_us, guess.wasted_us = "said", found[0].cost_us, 0
         return found
 
@@ -149,3 +160,13 @@ class Speculation:
             start.drop()
         self._prepare.stop()
         self._shelf.close()
+
+
+def asked(history: Sequence[Said]) -> str:
+    """Return what we said last, by *history*."""
+    return next((said.text for said in reversed(history) if said.who == "agent"), "")
+
+
+def opening(text: str) -> str:
+    """Return the piece of *text* that sounds first; '' if there is nothing to speak."""
+    return next(iter(pieces(text)), "")

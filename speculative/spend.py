@@ -3,7 +3,6 @@
 ===========================================  =======  ==========================================
 the words so far                             silence  because
 ===========================================  =======  ==========================================
-we have said goodbye                         usual    nothing more is expected
 mostly went on from here, by the reply bank  most     others who said this had more to say
 settled, and the reply is ready              least    nothing more need come
 a part of what was asked for                 most     the rest is likely to follow
@@ -13,8 +12,9 @@ nobody understands them                      patient  there is nothing to say ye
 anything else                                usual    longer for a caller who pauses longer
 ===========================================  =======  ==========================================
 
-*Patient* is the longest that keeps the promise to whoever has ended. A reply that rests on an effect which
-nobody has announced is never ready before the usual silence.
+*Patient* is the longest that keeps the promise to whoever has ended. Once we have said goodbye, nothing more
+is expected, so nobody is waited for *most*. A reply that rests on an effect which nobody has announced is
+never ready before the usual silence. Whatever is chosen lies within the bounds.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
     if ended is not None and ended >= ENDS and words.ready and not words.acts:
         return _least(bounds, f"{ended:.0%} of those who got this far had ended, and the reply is ready")
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else PATIENT_US
-    usual = max(bounds.silence_us, min(longest, PATIENT_US))
+    usual = max(bounds.least_us, min(max(bounds.silence_us, min(longest, PATIENT_US)), bounds.most_us))
     why = "it may go on" if not words.settled else "the reply is not ready"
     if words.acts:
         why = "the reply has an effect"

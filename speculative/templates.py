@@ -55,8 +55,10 @@ def template(said: Sequence[Said], slots: Iterable[Slot]) -> Template:
     worded = [(_worded(each, texts), each) for each in said]
     meaning = _meaning(worded)
     counts = Counter(_filled(text, meaning) for text, _ in worded)
-    text = min(counts, key=lambda text: (-counts[text], len(text), text))
     kind = said[0].move.kind
+    # Of wordings said equally often a question takes the fullest, an announcement the one that says least.
+    full = -1 if kind == "question" else 1
+    text = min(counts, key=lambda text: (-counts[text], full * len(text), text))
     offers = Counter(each.offer for each in said if each.offer)
     says = sentence(text, asks=kind == "question")
     if kind == "statement" and offers.total() >= HALF * len(said):

@@ -46,6 +46,8 @@ _NAME: Final = re.compile(
     r"\b(my (?:full |first |last )?name is(?: also)?|my name's|name is|this is|last name) "
     r"([a-z'-]+)(?: ([a-z'-]+))?"
 )
+_ONE: Final = re.compile(r"(?<=\bnew )1\b|(?<=\bthe )1\b|(?<=\bthis )1\b|(?<=\bthat )1\b|(?<=\bother )1\b")
+"""A word for a thing, not a number: "a new one"."""
 _VALUES: Final = (
     (re.compile(r"\b\d+(?:\.\d+)? (?:dollars?|bucks)\b(?: (?:and )?\d{1,2} cents)?"), "amount"),
     (re.compile(r"\b\d{1,4} ?[ap] m\b|\b\d{1,2}:\d\d(?: [ap] m)?"), "time"),
@@ -67,7 +69,7 @@ def emptied(text: str, choices: Classes = CHOICES) -> tuple[str, tuple[str, ...]
         taken.append((kind or f"{len(value)} digits", value))
         return f" \0{chr(0xE000 + len(taken) - 1)} "
 
-    said = _NAME.sub(lambda found: _nameless(found, take), plain(text).text)
+    said = _ONE.sub("one", _NAME.sub(lambda found: _nameless(found, take), plain(text).text))
     for _ in range(MOST_ADDRESSES):
         whole = _ADDRESS(said)
         if not whole or whole.missing:
@@ -143,6 +145,8 @@ def values(text: str, kind: str, choices: Classes = CHOICES, *, asked: bool) -> 
         if whole:
             return (whole[-1],)
         found = free(said, asked=asked)
+        if found and found.value.count(" ") >= LONGEST_VALUE:
+            return ()
     return (found.spoken,) if found else ()
 
 

@@ -6,6 +6,7 @@ there are no word errors. What is recorded can be replayed: ``turnbudget replay 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -48,10 +49,11 @@ class LiveCall:
         told: Callable[[Row], None],
         partial: Callable[[str], None] | None = None,
         source: str = "live",
+        half_duplex: bool = False,
     ) -> None:
         """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
 
-        Raises ConfigError where the studio's recogniser is a scripted one: it needs a transcript.
+        *half_duplex* is for a line that brings our own voice back. Raises ConfigError where the studio's recogniser is a scripted one: it needs a transcript.
         """
         self._line = line
         self._budget_us = studio.budget_us
@@ -60,7 +62,8 @@ class LiveCall:
         self._source = source
         self._reference = Reference()
         parts = studio.parts(line, self._reference, words=False)
-        self._call = Call(parts, studio.manners, self._entry, taped=writer is not None)
+        manners = replace(studio.manners, half_duplex=half_duplex)
+        self._call = Call(parts, manners, self._entry, taped=writer is not None)
         self._written = Written(self._call, writer, name=name, told=told)
 
     async def run(self) -> CallRecord:
@@ -111,17 +114,17 @@ class LiveCall:
         self._written.add(msgspec.structs.replace(new, lanes=(*new.lanes, *self._under_way(new))))
 
     def _under_way(self, turn: Row) -> Sequence[LaneRow]:
-        """Return how long the sound of *turn* was under way outside us, if the line knows."""
+        """Return where in *turn* its sound was under way outside us, if the line knows."""
         lag = self._line.lag if isinstance(self._line, Reports) else None
         if lag is None:
             return ()
-        lanes = [LaneRow(name=f"{lag.carrier} in", began_us=-lag.into_us, ended_us=0, outcome="measured")]
+        spans = [("in", 0, lag.into_us)] if turn.kind == "turn" else []
         if turn.first_sound_us is not None:
-            began, ended = turn.first_sound_us, turn.first_sound_us + lag.out_us
-            lanes.append(
-                LaneRow(name=f"{lag.carrier} out", began_us=began, ended_us=ended, outcome="measured")
-            )
-        return lanes if turn.kind == "turn" else lanes[1:]
+            spans.append(("out", turn.first_sound_us - lag.out_us, turn.first_sound_us))
+        return [
+            LaneRow(name=f"{lag.carrier} {way}", began_us=began, ended_us=ended, outcome="measured")
+            for way, began, ended in spans
+        ]
 
 
 def live_header(  # noqa: PLR0913 - what a run knows of itself

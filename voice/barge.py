@@ -1,4 +1,4 @@
-"""Barge-in, done: what the caller sounds over our replies, each stretch from its first voice to its final text.
+"""Barge-in, done: what the caller sounds over our replies, each stretch from first voice to final text.
 
 What a stretch means is decided by :mod:`voice.bargein`; this holds the Mouth while any of them asks for it,
 and has the reply given up. A recogniser may still owe the text of one stretch when the next begins, so there
@@ -96,6 +96,8 @@ class BargeIn:
         self._saying = saying
         self._stretches: deque[Barge | None] = deque()
         """``None``: it began over no reply."""
+        self.on_hold = False
+        """Whether the caller was put on hold, so that nothing may sound."""
 
     def begin(self, at_us: int) -> None:
         """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
@@ -146,7 +148,7 @@ class BargeIn:
 
     def _hold(self) -> None:
         """Hold the Mouth while a stretch asks for it; and its first frame while a voice may be coming up."""
-        held = any(barge and barge.holds for barge in self._stretches)
+        held = self.on_hold or any(barge and barge.holds for barge in self._stretches)
         if self._mouth.sounding_since_us is None and not self._saying.protected:
             held |= self._ear.stirring
         if held and not self._mouth.held:

@@ -87,17 +87,15 @@ class Call:
 
     def press(self, key: str) -> None:
         """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
-        self._saying.break_off("a key was pressed")
+        if not self._saying.protected:
+            self._saying.break_off("a key was pressed")
         self._gathered(self._keypad.press(key, clock.now()))
 
     def hold(self, *, on: bool) -> None:
         """Know that the caller was put on hold, or is back: meanwhile nobody speaks, listens or waits."""
-        self._on_hold = on
+        self._on_hold = self._barge_in.on_hold = on
         self._spoke_us = clock.now()
-        if on:
-            self.mouth.hold()
-        else:
-            self.mouth.go_on()
+        self._barge_in.follow()
 
     def hang_up(self, why: str) -> None:
         """End the call."""
@@ -150,6 +148,8 @@ class Call:
             self.ended = self.ended or "broken off"
             self.ear.hang_up()
             self._saying.break_off(self.ended)
+            if self._later:
+                self._saying.answer(joined(self._later), self.ended)
             if parts.ahead:
                 parts.ahead.hang_up()
 
@@ -260,20 +260,44 @@ class Call:
 
     def _answer(self, utterance: Utterance) -> None:
         """Take what the caller said: begin the turn that it ended, if an answer is due."""
-        saying = self._saying
         self._spoke_us = clock.now()
         if utterance.text:
             self._reprompts = 0
-        if not self._is_due(utterance):
-            self._take_up()
-        elif saying.protected:
-            self._later.append(utterance)
+        if self._is_due(utterance):
+            self._begin(utterance)
         else:
-            saying.break_off("the caller spoke again")
-            # The call ended, or the caller went on, while the text was being made.
-            broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
-            said, self._later, self._greeting = joined([*self._later, utterance]), [], None
-            saying.answer(said, broken)
+            self._take_up()
+
+    def _begin(self, utterance: Utterance) -> None:
+        """Begin the turn of *utterance*; while something protected sounds it has to wait."""
+        if self._saying.protected and not self.ended:
+            self._later.append(utterance)
+            return
+        self._saying.break_off("the caller spoke again")
+        # The call ended, or the caller went on, while the text was being made.
+        broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
+        said, self._later, self._greeting = joined([*self._later, utterance]), [], None
+        self._saying.answer(said, broken)
+
+    def _gathered(self, keys: str | None) -> None:
+        """Begin the turn of *keys* that are a whole input."""
+        if not keys:
+            return
+        pad, now = self._keypad, clock.now()
+        self._spoke_us, self._reprompts = now, 0
+        self._begin(
+            Utterance(
+                " ".join(keys),
+                pad.began_us,
+                pad.pressed_us,
+                decided_us=now,
+                text_us=now,
+                rule="keypad.gap_ms",
+                voiced_us=0,
+                transcriber="keypad",
+                secret=True,
+            )
+        )
 
     def _is_due(self, utterance: Utterance) -> bool:
         """Say whether *utterance* wants an answer; note words that want none.
@@ -283,7 +307,8 @@ class Call:
         """
         verdict = self._barge_in.end(utterance.text)
         if verdict is None:
-            return bool(utterance.text) or utterance.voiced_us >= self._manners.murmur_us or self._saying.owing
+            long = utterance.voiced_us >= self._manners.murmur_us
+            return bool(utterance.text) or long or self._saying.owing
         if verdict.kept and not verdict.answered:
             self._saying.note(utterance.text)
         return verdict.answered

@@ -77,6 +77,7 @@ def joined(utterances: Sequence[Utterance]) -> Utterance:
     first, last = utterances[0], utterances[-1]
     return replace(
         last,
+        secret=any(one.secret for one in utterances),
         text=" ".join(one.text for one in utterances if one.text),
         began_us=first.began_us,
         voiced_us=sum(one.voiced_us for one in utterances),

@@ -11,7 +11,9 @@ from voice.errors import ConfigError
 
 STATE = State(name="colour", says=("what is the colour",), asks="colour", kind="text")
 CALLER = Caller(state="colour", name="{text}", count=4, examples=("{text}", "it's {text}"))
-REPLY = Reply(state="colour", caller="{text}", says="What is the size?", act="ask size", count=3, of=4, odds=0.6)
+REPLY = Reply(
+    state="colour", caller="{text}", says="What is the size?", act="ask size", count=3, of=4, odds=0.6
+)
 
 
 def bank(**changes):
@@ -30,7 +32,10 @@ def test_a_mined_bank_is_read_as_it_was_written(tmp_path):
 
 def test_text_that_would_break_a_file_comes_through(tmp_path):
     odd = 'say "\\n"\t[x] = {amount}\x7f ünï \U0001f600'
-    write(bank(caller=(Caller(state="colour", name=CALLER.name, count=1, examples=(odd,)),)), tmp_path / "b.toml")
+    write(
+        bank(caller=(Caller(state="colour", name=CALLER.name, count=1, examples=(odd,)),)),
+        tmp_path / "b.toml",
+    )
     assert read(tmp_path / "b.toml").caller[0].examples == (odd,)
 
 

@@ -24,7 +24,11 @@ def endings():
         (GREETING, "hi my name is zoe quark", "hi my name is zoe quark i would like to book a taxi"),
         ("What day would you like the taxi?", "uh that'd be", "Sunday, please."),
         ("What is the order number?", "my order number is", "my order number is four four two seven six"),
-        ("What is the order number?", "my order number is four four", "my order number is four four two seven six"),
+        (
+            "What is the order number?",
+            "my order number is four four",
+            "my order number is four four two seven six",
+        ),
         (ELSE, "no", "no that's all thank you"),
     ],
 )
@@ -51,16 +55,19 @@ def test_the_last_words_stand_in_for_a_beginning_never_heard(endings):
 
 def test_the_reason_is_the_counts(endings):
     because = endings.because("no that's all thank you", ELSE)
-    assert because == (
-        "after “anything else help” callers were finished 20 of 20 times with “no that's all thank you” as all said"
-    )
+    assert because.startswith("after “anything else help” callers were finished 20 of 20 times")
+    assert because.endswith("with “no that's all thank you” as all said")
 
 
 def test_the_question_counts():
     turns = [("ask", "savings")] * 8 + [("offer", "savings please")] * 8
     bank = Bank(ending=learned(turns, CHOICES))
-    [anywhere] = [each.counts["{account}"] for each in bank.ending if each.state == "" and each.span == "turn"]
-    [asked] = [each.counts["{account}"] for each in bank.ending if each.state == "ask" and each.span == "turn"]
+    [anywhere] = [
+        each.counts["{account}"] for each in bank.ending if each.state == "" and each.span == "turn"
+    ]
+    [asked] = [
+        each.counts["{account}"] for each in bank.ending if each.state == "ask" and each.span == "turn"
+    ]
     assert anywhere == (8, 16)
     assert asked == (8, 8)
 

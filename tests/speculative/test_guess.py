@@ -56,7 +56,7 @@ def test_words_never_heard_make_every_guess_unlikely(guesser):
     assert all(guess.odds < sure / 2 for guess in lost)
 
 
-def test_odds_of_rivals_sum_to_no_more_than_one(guesser):
+def test_odds_of_rivals_sum_to_no_more_than_one():
     plain = Guesser(mine(calls(8)))  # too few to calibrate: raw odds
     assert plain.bank.calibration == Calibration()
     for text in ("", "a", "please cancel my order", "no"):

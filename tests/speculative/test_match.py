@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 from spoken import BYE, ELSE, GREETING, calls
 
 from speculative import acts
 from speculative.bank import Bank, Caller, Reply, State, read, write
 from speculative.guess import Guesser
+from speculative.judge import judge
 from speculative.match import Match, Miss, match
 from speculative.mine import mine
+from speculative.words import CHOICES
 
 DAY = "What day would you like the taxi?"
 NUMBER = "What is the order number?"
@@ -70,7 +73,9 @@ def test_a_yes_is_answered_by_what_was_asked():
     """CA-04: "yes" books in one state and cancels in the other, and is nothing where neither was asked."""
     bank = Bank(
         state=(State(name="book", says=("may i book it",)), State(name="cancel", says=("may i cancel it",))),
-        caller=tuple(Caller(state=name, name="yes", count=9, examples=("yes",)) for name in ("book", "cancel")),
+        caller=tuple(
+            Caller(state=name, name="yes", count=9, examples=("yes",)) for name in ("book", "cancel")
+        ),
         reply=(
             Reply(state="book", caller="yes", says="Booked.", act="booked", count=9, of=9, odds=0.9),
             Reply(state="cancel", caller="yes", says="Cancelled.", act="cancelled", count=9, of=9, odds=0.9),
@@ -95,14 +100,22 @@ def test_a_question_for_what_is_known_is_a_miss(guesser):
 
 @pytest.mark.parametrize(
     "said",
-    ["Ich möchte bitte ein Taxi bestellen", "タクシーを予約したい", "Quisiera reservar para mañana", "", "[noise]"],
+    [
+        "Ich möchte bitte ein Taxi bestellen",
+        "タクシーを予約したい",
+        "Quisiera reservar para mañana",
+        "",
+        "[noise]",
+    ],
 )
 def test_another_language_is_a_safe_miss(guesser, said):
     assert isinstance(match(guesser, GREETING, said, 0.0), Miss)
 
 
 def test_another_language_is_named(guesser):
-    assert match(guesser, GREETING, "Quisiera reservar") == Miss("words: the bank has none of them; another language?")
+    assert match(guesser, GREETING, "Quisiera reservar") == Miss(
+        "words: the bank has none of them; another language?"
+    )
 
 
 def test_an_agent_in_another_language_is_a_state_the_bank_does_not_know(guesser):
@@ -127,15 +140,75 @@ def test_a_farewell_has_no_reply_where_nobody_replied(guesser):
     assert isinstance(match(guesser, BYE, "you too bye"), Miss)
 
 
+@pytest.mark.parametrize(
+    ("example", "said", "count", "because"),
+    [
+        ("yes please book the large red car", "yes please book the large red car", 9, "odds 0.8"),
+        (
+            "yes please book the large red car",
+            "yes please book the large red car",
+            1,
+            "odds: “Booked.” was said but once",
+        ),
+        ("yes please book the large red car", "red", 9, "text: too little in common"),
+        ("on {day}", "on monday", 9, "odds 0.8"),
+        ("on {day}", "on monday at four p m", 9, "text: it tells other things"),
+        ("on {day}", "on", 9, "text: it tells other things"),
+    ],
+)
+def test_each_condition_is_enough_for_a_miss(example, said, count, because):
+    bank = Bank(
+        state=(State(name="book", says=("may i book it",)),),
+        caller=(Caller(state="book", name="yes", count=count, examples=(example,)),),
+        reply=(Reply(state="book", caller="yes", says="Booked.", act="b", count=count, of=count, odds=0.9),),
+    )
+    assert match(Guesser(bank), "May I book it?", said, 0.0).because.startswith(because)
+
+
+ASKS = Reply(
+    state="x", caller="y", says="What is the size?", act="ask size", count=2, of=9, odds=0.2, asks="size"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "replied", "known", "verdict"),
+    [
+        ({}, "okay and what is the size", (), "same"),
+        ({}, "okay that's one twenty and what is the size", (), "same"),
+        ({}, "what is the colour", (), "other"),
+        ({}, "what is the colour", ("size",), "misfit"),
+        ({"confirms": True}, "what is the colour", ("size",), "other"),
+        ({"count": 1}, "what is the colour", (), "misfit"),
+        ({"of": 11}, "what is the colour", (), "misfit"),
+        ({"says": "Thank you for calling. Bye."}, "goodbye", (), "other"),
+        ({"says": "Thank you for calling. Bye."}, "thank you for calling have a nice day bye", (), "same"),
+        (
+            {"says": "It has been sent to you. Anything else?"},
+            "okay it has been sent to you today",
+            (),
+            "same",
+        ),
+    ],
+)
+def test_the_judge_calls_wrong_what_no_person_said_to_such_words(changes, replied, known, verdict):
+    assert judge(structs.replace(ASKS, **changes), replied, known, CHOICES) == verdict
+
+
 def large():
     """Return a bank of so many states that it has 10⁵ lines."""
     words = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "bdgklmnrst"]
     states, callers, replies = [], [], []
     for number in range(4_500):
-        one, two, three = words[number % 600], words[(number * 7 + 3) % 600], words[(number // 600 * 11 + 5) % 600]
+        one, two, three = (
+            words[number % 600],
+            words[(number * 7 + 3) % 600],
+            words[(number // 600 * 11 + 5) % 600],
+        )
         name = f"state {number}"
         states.append(State(name=name, says=(f"may i have the {one} {two} {three}",)))
-        callers.append(Caller(state=name, name="any", count=3, examples=(f"take the {one} {two}", f"a {three}")))
+        callers.append(
+            Caller(state=name, name="any", count=3, examples=(f"take the {one} {two}", f"a {three}"))
+        )
         says = f"That is {two} {one}."
         replies.append(Reply(state=name, caller="any", says=says, act="a", count=3, of=3, odds=0.75))
     return Bank(state=tuple(states), caller=tuple(callers), reply=tuple(replies))
@@ -152,5 +225,7 @@ def test_a_large_bank_is_read_and_only_what_the_words_lead_to_is_looked_at(tmp_p
     found = match(guesser, "May I please have the kab rob bak?", "take the kab rob")
     assert isinstance(found, Match | Miss)
     asked = guesser.bank.state[4_321].says[0]
-    assert match(guesser, f"Okay, {asked}?", guesser.bank.caller[4_321].examples[0]).reply.state == "state 4321"
+    assert (
+        match(guesser, f"Okay, {asked}?", guesser.bank.caller[4_321].examples[0]).reply.state == "state 4321"
+    )
     assert len(looked_at) <= 2 * acts.NEAREST

@@ -95,7 +95,7 @@ async def test_caller_speaks_again_before_any_sound():
 async def test_barge_in():
     """The reply stops within a frame, its row stays, and the history holds what was heard of it."""
     reply = "One two three four five six seven eight nine ten eleven twelve."
-    played = await play(ASK, over(says("stop it", pause_us=1_000 * MS)), responder=answering(reply))
+    played = await play(ASK, over(says("and my limit", pause_us=1_000 * MS)), responder=answering(reply))
     first, second = played.turns
     for row in played.turns:
         check_account(row)
@@ -104,7 +104,7 @@ async def test_barge_in():
     assert reply.startswith(first.said)
     assert 2 <= len(first.said.split()) <= 7
     assert played.history[1] == ("agent", first.said, True)
-    assert second.asked == "stop it"
+    assert second.asked == "and my limit"
 
 
 async def test_answer_never_comes():

@@ -48,7 +48,7 @@ async def test_turns_cut_before_their_first_sound_have_no_number():
     for number in range(10):
         clips.append(says("what is my balance", after_us=0))
         if number % 3 == 1:
-            clips += [stays(700 * MS), says("well", when="at once", pause_us=0)]
+            clips += [stays(700 * MS), says("my limit", when="at once", pause_us=0)]
     played = await play(*clips, responder=answering(delay_us=600 * MS), budget_us=2 * SECOND)
     for row in played.turns:
         check_account(row)

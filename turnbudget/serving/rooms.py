@@ -45,6 +45,12 @@ class Room:
         """Return the studio for a call in *mode*."""
         return self.light if mode == "light" and self.light else self.studio
 
+    async def close_if_left(self) -> None:
+        """Close, if no tenant uses the room any more and no call is in it."""
+        if self.left and not self.calls:
+            self.left = False
+            await self.aclose()
+
     async def aclose(self) -> None:
         """End the engines."""
         if self.light:
@@ -80,12 +86,7 @@ class Rooms:
         for room in before.values():
             if id(room) not in kept:
                 room.left = True
-                await self.close_left(room)
-
-    async def close_left(self, room: Room) -> None:
-        """Close *room* if it was left, and no call is in it."""
-        if room.left and not room.calls:
-            await room.aclose()
+                await room.close_if_left()
 
     async def aclose(self) -> None:
         """Close every room."""

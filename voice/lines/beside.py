@@ -36,7 +36,7 @@ class Beside:
     def take(self, size: int) -> bytes:
         """Return *size* bytes of what was played; what is not there yet is silence."""
         with self._lock:
-            data = bytes(size - len(self._held)) + bytes(self._held[:size])
+            data = bytes(max(0, size - len(self._held))) + bytes(self._held[:size])
             del self._held[:size]
             if len(self._held) > self._most:
                 del self._held[: -self._least]

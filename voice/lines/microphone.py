@@ -10,16 +10,15 @@ import asyncio
 import contextlib
 import logging
 import math
-import statistics
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from voice import audio, clock
+from voice.echo import Echo
 from voice.line import Frame
 from voice.lines.beside import Beside
-from voice.lines.hears_itself import HearsItself
 from voice.lines.playout import Playout
 from voice.lines.report import Lag
 from voice.sound.stream import Downstream, Stream
@@ -37,8 +36,8 @@ RING: Final = 200
 """Blocks kept for a loop that is held up: two seconds of a card that gives 10 ms at a time."""
 QUIET_US: Final = 3 * clock.SECOND
 """A card that gives nothing for so long is gone, whatever it says; PulseAudio takes 1.8 s to begin."""
-MEASURED: Final = 100
-"""Blocks that the way in is measured on: the last second or two."""
+SMOOTH: Final = 32
+"""Blocks that the way in is a running mean of, about."""
 SILENT_DB: Final = -96.0
 
 
@@ -53,6 +52,9 @@ class _Block(NamedTuple):
 class Microphone:
     """One call on *card*. A *canceller*, if there is one, takes our own voice out of what is heard."""
 
+    heard_us = None
+    """What the card measures is in the latency, reply by reply."""
+
     def __init__(self, card: Card, canceller: Canceller | None = None) -> None:
         self._card = card
         self._canceller = canceller
@@ -61,9 +63,9 @@ class Microphone:
         self._out = Downstream(card.rate)
         self._far = Stream(card.rate)
         self._played = Beside(card.rate)
-        self._itself = HearsItself()
+        self._echo = Echo() if canceller is None else None
         self._ring: deque[_Block] = deque()
-        self._lags: deque[int] = deque(maxlen=MEASURED)
+        self._into_us = 0.0
         self._next = self._taken = self._at = 0
         """Places: of what the card gives next, of what was taken of it, and of the next frame."""
         self._near: Int16 = audio.silence(0)
@@ -85,18 +87,19 @@ class Microphone:
         return self._ended
 
     @property
-    def lag(self) -> Lag | None:
-        """How long sound is under way in the card; ``None`` before anything was played."""
-        out = self._playout.latency_us
-        if out is None or not self._lags:
-            return None
-        into = round(statistics.median(tuple(self._lags))) + self._into.pending_us
-        return Lag("device", into, out)
+    def latency_us(self) -> int:
+        """How much later a sample that is handed over now sounds."""
+        return self._playout.latency_us
+
+    @property
+    def lag(self) -> Lag:
+        """How long sound is under way in the card and in our filters."""
+        return Lag("device", round(self._into_us) + self._into.pending_us, self.latency_us)
 
     @property
     def hears_itself(self) -> bool:
-        """Whether our own voice came back through the microphone."""
-        return self._itself.found
+        """Whether our own voice comes back through the microphone; a canceller's business if there is one."""
+        return self._echo is not None and self._echo.lag_us is not None
 
     def notes(self) -> tuple[str, ...]:
         """Return what was lost or filled, and how long sound is under way in the card."""
@@ -109,8 +112,6 @@ class Microphone:
             (self.hears_itself, "the microphone hears our own voice"),
         )
         told = tuple(what for count, what in counted if count)
-        if lag is None:
-            return told
         way = f"device latency: microphone {lag.into_us // 1_000} ms, speaker {lag.out_us // 1_000} ms"
         return (*told, way)
 
@@ -146,7 +147,8 @@ class Microphone:
 
     def send(self, frame: Int16) -> None:
         """Hand over the next 20 ms to be played."""
-        self._playout.put(np.frombuffer(self._out.feed(frame), np.int16))
+        data = self._out.feed(frame)
+        self._playout.put(np.frombuffer(data, np.int16), self._out.pending_us)
 
     def clear(self) -> None:
         """Drop what has not sounded."""
@@ -178,12 +180,15 @@ class Microphone:
         while self._near.size >= audio.FRAME:
             near, self._near = self._near[: audio.FRAME], self._near[audio.FRAME :]
             far, self._beside = self._beside[: audio.FRAME], self._beside[audio.FRAME :]
-            yield Frame(self._heard(near, far), self._at)
+            behind = self._near.size + audio.samples(self.lag.into_us)
+            yield Frame(self._heard(near, far), self._at, behind)
             self._at += audio.FRAME
 
     def _heard(self, near: Int16, far: Int16) -> Int16:
         """Return what was heard *near* us while we played *far*, as far as it is the caller's."""
-        self._itself.hear(near, far)
+        if self._echo:
+            self._echo.sent(far, audio.us(self._at))
+            self._echo.masks(near, audio.us(self._at + near.size))
         if self._canceller:
             near = self._canceller.clean(near, far)
         self.level_db = decibels(near)
@@ -195,7 +200,7 @@ class Microphone:
         """Leave a block for the loop; of what nobody takes the oldest is lost."""
         self._next += lost
         self._lost += lost
-        self._lags.append(lag_us)
+        self._into_us += (lag_us - self._into_us) / (SMOOTH if self._next else 1)
         self._ring.append(_Block(data, self._next, self._played.take(len(data))))
         self._next += len(data) // 2
         if len(self._ring) > RING:

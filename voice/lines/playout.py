@@ -44,6 +44,7 @@ class Playout:
         """Whether a reply is on its way and has not ended."""
         self._owed = False
         """Whether samples of it should be there, and it was not noted yet if they are not."""
+        self._lead_us = 0
         self._latencies: deque[int] = deque(maxlen=MEASURED)
         self.underruns = 0
         """How often a reply was not there when the card asked for its next samples."""
@@ -51,19 +52,23 @@ class Playout:
         """Samples that were never played, for too many were held."""
 
     @property
-    def latency_us(self) -> int | None:
-        """From the moment a reply's first sample is sent until it sounds: the median; ``None`` before one."""
-        return round(statistics.median(self._latencies)) if self._latencies else None
+    def latency_us(self) -> int:
+        """How much later a sample sounds than it was put here: the median of what was measured.
 
-    def put(self, samples: Int16) -> None:
-        """Take the next *samples* of a reply."""
+        Before a reply was played it is the cushion, half a block, and what the card says of itself.
+        """
+        measured = tuple(self._latencies)
+        return round(statistics.median(measured)) if measured else CUSHION_US + self._lead_us
+
+    def put(self, samples: Int16, held_us: int = 0) -> None:
+        """Take the next *samples* of a reply, of which a filter still holds back *held_us*."""
         if not samples.size:
             return
         with self._lock:
             if self._cut and self._held.size:
                 samples = audio.fade(samples, began=True)
             else:
-                samples = self._on_from_here(samples)
+                samples = self._on_from_here(samples, CUSHION_US + held_us)
             self._cut = False
             self._held = audio.join((self._held, samples))
             over = max(0, self._held.size - self._samples(LONGEST_US))
@@ -74,6 +79,7 @@ class Playout:
     def take(self, count: int, lead_us: int) -> Int16:
         """Return *count* samples, the first of which sounds *lead_us* from now, filled up with silence."""
         with self._lock:
+            self._lead_us = lead_us + count * 500_000 // self._rate
             taken, self._held = self._held[:count], self._held[count:]
             if self._begun:
                 before, sent_us = self._begun
@@ -100,12 +106,12 @@ class Playout:
         with self._lock:
             self._open = self._owed = False
 
-    def _on_from_here(self, samples: Int16) -> Int16:
+    def _on_from_here(self, samples: Int16, cushion_us: int) -> Int16:
         """Return *samples* as what a reply begins or goes on with, behind a cushion if none is held."""
         began, self._open, self._owed = not self._open, True, True
         if self._held.size:
             return samples
-        cushion = audio.silence(self._samples(CUSHION_US))
+        cushion = audio.silence(self._samples(cushion_us))
         if began:
             self._begun = (cushion.size, self._now())
         return audio.join((cushion, samples))

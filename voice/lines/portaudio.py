@@ -99,6 +99,7 @@ class PortAudio:
         self._streams: list[Any] = []
         self._owner: Owner | None = None
         self._heard_until = 0.0
+        self._most_us = 0
 
     @property
     def names(self) -> tuple[str, str]:
@@ -116,6 +117,7 @@ class PortAudio:
                     callback=callbacks[way], finished_callback=self._over(way), **self._form(way)
                 )
                 self._streams.append(stream)
+                self._most_us = round(self._streams[0].latency * MILLION)
                 stream.start()
         except self._sound.PortAudioError as error:
             self.stop()
@@ -198,7 +200,8 @@ class PortAudio:
         gap = times.inputBufferAdcTime - self._heard_until if status.input_overflow else 0.0
         self._heard_until = until
         if self._owner:
-            lag_us = round((times.currentTime - until) * MILLION)
+            # PulseAudio tells half a second too much at first; no card holds more than its stream's latency.
+            lag_us = min(round((times.currentTime - until) * MILLION), self._most_us)
             self._owner.heard(sound.tobytes(), max(0, lag_us), max(0, round(gap * self.rate)))
 
     def _play(self, block: Any, frames: int, times: Any, status: Any) -> None:

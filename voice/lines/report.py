@@ -1,7 +1,6 @@
 """What a line may tell beside sound: how long sound is under way, why the line ended, what was odd about it.
 
-A line need not; who writes a call down asks those that do. What is under way outside us is shown beside a
-turn and never added to it: the ledger counts what we can change.
+A line need not; who writes a call down asks those that do.
 """
 
 from __future__ import annotations
@@ -12,10 +11,13 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How long sound is under way between a person and us, as measured lately by whoever carries it."""
+    """How long sound is under way between a person and us, as measured lately by whoever carries it.
+
+    A turn's times hold it already: its zero is when the sound was made, its first sound when it is heard.
+    """
 
     carrier: str
-    """Who carries it: "device", "network"."""
+    """Who carries it: a device, a network."""
     into_us: int
     """From the caller's mouth to us."""
     out_us: int

@@ -52,8 +52,14 @@ class TelephoneLine:
         self._mute_until_us = 0
         self._marked_us = 0
         """How much of the reply was sent before its first mark."""
+        self._began: tuple[int, int] | None = None
+        """When the caller's first audio came, and its place at our rate."""
+        self._shift: int | None = 0
+        """What is added to the places that the far side gives; ``None`` until a new one has given its first."""
         self.over = False
-        """Whether the far side has hung up."""
+        """Whether the call is over, whoever hung up."""
+        self.ended = ""
+        """Why, as far as it is known."""
         self.dropped = 0
         """Frames of the caller that nobody heard in time."""
         self.odd = 0
@@ -65,6 +71,21 @@ class TelephoneLine:
         """What the filter holds back, and what is left of a frame of silence that was sent before."""
         return (self._down.pending_us if self._down else 0) + max(0, self._mute_until_us - clock.now())
 
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether :meth:`keep_alive` has to run beside the call."""
+        return self._dialect.abilities.keeps_alive
+
+    @property
+    def lag(self) -> None:
+        """Nothing: no carrier tells how long sound is under way."""
+        return
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was odd about the line."""
+        counted = ((self.dropped, "frames of the caller came too fast"), (self.odd, "messages meant nothing"))
+        return tuple(f"{count} {what}" for count, what in counted if count)
+
     # --- from the far side -------------------------------------------------------------------------
 
     def receive(self, message: Message) -> None:
@@ -75,6 +96,16 @@ class TelephoneLine:
         """Know that the socket is closed."""
         self._take(self._dialect.ended())
         self._end()
+
+    def take_over(
+        self, dialect: Dialect, write: Callable[[Message], None], told: Callable[[Inbound], None]
+    ) -> None:
+        """Go on with the same call behind *dialect*, which has begun: the far side opened another stream."""
+        self._dialect, self._write, self._told = dialect, write, told
+        self._up = self._down = None
+        self._in_reply = self._stopped = False
+        self.heard_us = None
+        self._shift = None
 
     def _take(self, events: Sequence[Inbound]) -> None:
         for event in events:
@@ -88,7 +119,8 @@ class TelephoneLine:
                     self._stopped = stop
                 case Odd():
                     self.odd += 1
-                case Hangup():
+                case Hangup(reason):
+                    self.ended = self.ended or reason
                     self._end()
                 case _:
                     pass
@@ -99,11 +131,25 @@ class TelephoneLine:
         rate = self._dialect.abilities.rate
         if self._up is None:
             self._up = Resampler(rate, audio.RATE, live=True)
+        if self._shift is None:
+            self._resume(at, rate)
+        if at is not None:
+            at += self._shift or 0
         if at is not None and at != self._next:
             self._put(self._up.flush())
             self._next, self._base, self._given = at, at * audio.RATE // rate, 0
+        if self._began is None:
+            self._began = clock.now(), self._base
         self._next += samples.size
         self._put(self._up.feed(to_float(samples)))
+
+    def _resume(self, at: int | None, rate: int) -> None:
+        """Let the audio of a new stream, whose first stands at *at*, go on where the clock says."""
+        began_us, first = self._began or (clock.now(), self._base)
+        heard = max(self._base + self._given, first + audio.samples(clock.now() - began_us))
+        self._next = heard * rate // audio.RATE
+        self._base, self._given = self._next * audio.RATE // rate, 0
+        self._shift = 0 if at is None else self._next - at
 
     def _put(self, samples: Int16) -> None:
         if not samples.size or self._up is None:
@@ -174,10 +220,12 @@ class TelephoneLine:
                 self._sound(audio.silence(audio.FRAME))
                 self._mute_until_us = clock.now() + audio.FRAME_US
 
-    def hang_up(self) -> None:
-        """End the call at the far side."""
+    def hang_up(self, reason: str = "") -> None:
+        """End the call at the far side, for a *reason*."""
         if not self.over:
             self._say(self._dialect.hang_up())
+            self.ended = self.ended or reason
+            self._end()
 
     def transfer(self, target: str) -> bool:
         """Send the caller to *target*; say whether the dialect can do that by itself."""

@@ -1,0 +1,245 @@
+// Both ends of the line in the audio thread: the microphone as frames of 20 ms at 16 kHz, and our voice out of
+// a jitter buffer. Both are counted in the context's own frames, so one clock says when either sounded.
+"use strict";
+
+const RATE = 16000;
+const FRAME = 320;
+const HEADER = 4;
+const BLOCK = 32;             // samples of ours that are taken up at once: 2 ms
+const AUDIBLE = 104 / 32768;  // −50 dBFS, as everywhere
+const EDGE = 80;              // a fade of 5 ms, so that a cut does not click
+const FRAME_S = 0.02;
+const LEAST_S = 0.02;         // held against jitter; grows when it does not suffice
+const MOST_S = 0.16;
+const STEP_S = 0.02;
+const SPARE_S = 0.01;
+const PAUSE_S = 0.2;          // who is silent for longer has stopped, and was not late
+
+/** Windowed sinc between any two rates: output j is the input at j·from/to, exactly. */
+class Resampler {
+  constructor(from, to) {
+    this.step = from / to;
+    const cut = 0.92 * Math.min(1, to / from);
+    this.half = Math.ceil(12 / cut);
+    this.phases = 128;
+    this.table = [];
+    for (let phase = 0; phase <= this.phases; phase++) {
+      const taps = new Float32Array(2 * this.half);
+      for (let k = 0; k < taps.length; k++) {
+        const x = k - this.half + 1 - phase / this.phases;
+        const sinc = x === 0 ? 1 : Math.sin(Math.PI * cut * x) / (Math.PI * cut * x);
+        const w = Math.abs(x) >= this.half ? 0 : 0.5 + 0.5 * Math.cos((Math.PI * x) / this.half);
+        taps[k] = cut * sinc * w;
+      }
+      this.table.push(taps);
+    }
+    this.kept = new Float32Array(4096);
+    this.count = this.half;     // silence before the first sample
+    this.place = this.half;     // where the next output stands in what is kept
+  }
+
+  feed(input, give) {
+    this.kept.set(input, this.count);
+    this.count += input.length;
+    while (Math.floor(this.place) + this.half < this.count) {
+      const whole = Math.floor(this.place);
+      const taps = this.table[Math.round((this.place - whole) * this.phases)];
+      let sum = 0;
+      for (let k = 0, at = whole - this.half + 1; k < taps.length; k++, at++) sum += taps[k] * this.kept[at];
+      give(sum);
+      this.place += this.step;
+    }
+    const gone = Math.floor(this.place) - this.half;
+    if (gone > 0) {
+      this.kept.copyWithin(0, gone, this.count);
+      this.count -= gone;
+      this.place -= gone;
+    }
+  }
+}
+
+/** Our voice: what has arrived and not sounded, in order, and when it may begin. */
+class Playout {
+  constructor(tell) {
+    this.tell = tell;
+    this.waiting = [];      // {sound} {mark} {reply} {end}
+    this.place = 0;         // in the first sound
+    this.playing = false;
+    this.dueS = null;       // when a reply that waits may begin; null: nothing waits
+    this.holdS = LEAST_S;
+    this.looking = 0;       // the reply whose first audible sample is looked for
+    this.reply = 0;
+    this.rise = 0;          // samples of a fade-in left
+    this.fall = 0;          // samples of a fade-out left, after which all is dropped
+    this.dryS = -1;
+    this.firstS = null;     // arrival of a reply's first frame, and how late the others were
+    this.frames = 0;
+    this.late = 0;
+    this.underruns = 0;
+  }
+
+  arrive(sound, nowS) {
+    if (this.firstS === null || nowS - (this.firstS + this.frames * FRAME_S) > PAUSE_S) {
+      [this.firstS, this.frames] = [nowS, 0];
+    }
+    this.late = Math.max(this.late, nowS - (this.firstS + this.frames++ * FRAME_S));
+    if (!this.playing && this.dueS === null) {
+      if (this.dryS >= 0 && nowS - this.dryS < PAUSE_S) {
+        this.underruns++;
+        this.holdS = Math.min(MOST_S, this.holdS + STEP_S);
+      }
+      this.dryS = -1;
+      this.dueS = nowS + this.holdS;
+    }
+    this.waiting.push({ sound });
+  }
+
+  /** A control in its place; where no sound waits before it, it is due now. */
+  add(item) {
+    if (item.reply) [this.firstS, this.frames, this.late] = [null, 0, 0];
+    this.waiting.push(item);
+  }
+
+  clear() {
+    const names = this.waiting.filter((item) => item.mark).map((item) => item.mark);
+    if (names.length) this.tell({ cleared: names });
+    this.waiting = this.waiting.filter((item) => item.sound);
+    if (this.playing && this.waiting.length) this.fall = EDGE;
+    else this.stop();
+  }
+
+  stop() {
+    [this.waiting, this.place, this.playing, this.dueS, this.fall, this.dryS] = [[], 0, false, null, 0, -1];
+  }
+
+  /** The next sample, which sounds at the context's frame `frame`. */
+  next(nowS, frame) {
+    if (!this.playing) {
+      while (this.waiting.length && !this.waiting[0].sound) this.pass(this.waiting.shift(), frame);
+      if (this.dueS === null || nowS < this.dueS) return 0;
+      [this.playing, this.dueS, this.rise] = [true, null, EDGE];
+    }
+    while (this.waiting.length && !this.waiting[0].sound) this.pass(this.waiting.shift(), frame);
+    if (!this.playing) return 0;
+    if (!this.waiting.length) {
+      [this.playing, this.dryS] = [false, nowS];
+      return 0;
+    }
+    const { sound } = this.waiting[0];
+    let sample = sound[this.place++];
+    if (this.place === sound.length) {
+      this.waiting.shift();
+      this.place = 0;
+    }
+    if (this.looking && Math.abs(sample) >= AUDIBLE) {
+      this.tell({ sounded: this.looking, frame });
+      this.looking = 0;
+    }
+    if (this.rise) sample *= 1 - --this.rise / EDGE;
+    if (this.fall) {
+      sample *= this.fall / EDGE;
+      if (--this.fall === 0) this.stop();
+    }
+    return sample;
+  }
+
+  pass(item, frame) {
+    if (item.reply) this.looking = item.reply;
+    if (item.mark) this.tell({ played: item.mark, frame });
+    if (item.end) {
+      this.playing = false;
+      this.holdS = Math.min(MOST_S, Math.max(LEAST_S, this.late + SPARE_S, this.holdS - STEP_S / 2));
+      this.tell({ held: this.holdS, underruns: this.underruns });
+    }
+  }
+}
+
+class Line extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this.ratio = sampleRate / RATE;
+    this.down = new Resampler(sampleRate, RATE);
+    this.up = new Resampler(RATE, sampleRate);
+    this.playout = new Playout((told) => this.port.postMessage(told));
+    this.open = false;
+    this.at = 0;             // the place of the frame that is being filled
+    this.filled = 0;
+    this.fresh();
+    this.ready = new Float32Array(4096);   // our voice at the context's rate, for the quanta to come
+    this.count = 0;
+    this.given = 0;          // samples of ours given to the resampler since `anchor`
+    this.anchor = null;      // the context's frame at which the first of them sounds
+    this.block = new Float32Array(BLOCK);
+    this.port.onmessage = ({ data }) => this.take(data);
+  }
+
+  take(told) {
+    if (told.sound) {
+      const view = new Int16Array(told.sound, HEADER);
+      const sound = new Float32Array(view.length);
+      for (let i = 0; i < view.length; i++) sound[i] = view[i] / 32768;
+      this.playout.arrive(sound, currentTime);
+    } else if (told.clear) this.playout.clear();
+    else if (told.open !== undefined) this.setOpen(told.open, told.skip || 0);
+    else this.playout.add(told);
+  }
+
+  /** Begin to hear, or stop; `skip` samples were missed while nothing ran. */
+  setOpen(open, skip) {
+    this.open = open;
+    this.at += skip;
+    if (!open) this.playout.stop();
+  }
+
+  fresh() {
+    this.frame = new ArrayBuffer(HEADER + 2 * FRAME);
+    this.samples = new Int16Array(this.frame, HEADER);
+    this.power = 0;
+  }
+
+  hear(sample) {
+    const bounded = Math.max(-1, Math.min(1, sample));
+    this.power += bounded * bounded;
+    this.samples[this.filled++] = Math.min(32767, Math.round(bounded * 32768));
+    if (this.filled < FRAME) return;
+    if (this.open) {
+      new DataView(this.frame).setUint32(0, this.at, true);
+      const level = Math.sqrt(this.power / FRAME);
+      this.port.postMessage({ heard: this.frame, level, at: this.at, frame: this.began }, [this.frame]);
+      this.at += FRAME;
+    }
+    this.filled = 0;
+    this.fresh();
+  }
+
+  speak(output, began) {
+    if (this.anchor === null) this.anchor = began;
+    while (this.count < output.length) {
+      for (let i = 0; i < BLOCK; i++) {
+        const frame = this.anchor + this.given++ * this.ratio;
+        this.block[i] = this.playout.next(frame / sampleRate, frame);
+      }
+      this.up.feed(this.block, (sample) => { this.ready[this.count++] = sample; });
+    }
+    output.set(this.ready.subarray(0, output.length));
+    this.ready.copyWithin(0, output.length, this.count);
+    this.count -= output.length;
+  }
+
+  process(inputs, outputs) {
+    const input = inputs[0][0] || new Float32Array(outputs[0][0].length);
+    // The frame that is being filled began so long before this quantum as it holds samples already, and the
+    // filter holds back half its length.
+    if (this.filled === 0) this.began = currentFrame - this.down.half;
+    let index = 0;
+    this.down.feed(input, (sample) => {
+      if (this.filled === 0) this.began = currentFrame - this.down.half + index * this.ratio;
+      index++;
+      this.hear(sample);
+    });
+    this.speak(outputs[0][0], currentFrame);
+    return true;
+  }
+}
+
+registerProcessor("line", Line);

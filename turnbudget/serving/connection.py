@@ -1,0 +1,127 @@
+"""A connection: one carrier's socket, from its opening until it is closed, and the call that it carries.
+
+It knows neither TCP nor WebSockets; a :class:`Wire` writes and closes. Until the far side has said who calls
+nothing is spent on it, and who may not come in is closed before a call begins.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from turnbudget.serving.refused import Refused
+from voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
+from voice.lines.telephone import TelephoneLine
+
+if TYPE_CHECKING:
+    from turnbudget.serving.door import Guest
+    from turnbudget.serving.floor import Floor
+    from voice.lines.dialect import Dialect, Inbound, Message
+
+log = logging.getLogger(__name__)
+
+
+class Wire(Protocol):
+    """The socket under a connection. Nothing here blocks."""
+
+    def write(self, message: Message) -> None:
+        """Write one message, in order and whole."""
+        ...
+
+    def close(self) -> None:
+        """Close behind what waits to be written."""
+        ...
+
+    def abort(self, why: str) -> None:
+        """Close at once, whatever waits."""
+        ...
+
+
+class Connection:
+    """One socket of one carrier; what it may do says its *guest*."""
+
+    def __init__(self, dialect: Dialect, wire: Wire, floor: Floor, guest: Guest) -> None:
+        self.dialect = dialect
+        self.wire = wire
+        self.guest = guest
+        self.line = TelephoneLine(dialect, wire.write, self.told)
+        self._floor = floor
+        self._begun = self._over = False
+        self._odd = 0
+        floor.doorstep.enter(self, self._drop)
+
+    @property
+    def kind(self) -> str:
+        """What the line speaks."""
+        return self.dialect.name
+
+    def receive(self, message: Message) -> None:
+        """Take one message, or one piece of the stream."""
+        if not self._over:
+            self.line.receive(message)
+
+    def lost(self) -> None:
+        """Know that the socket is gone."""
+        if not self._over:
+            self._over = True
+            self.line.lost()
+            self._leave()
+
+    def finish(self) -> None:
+        """End the call at the far side, and close: we are done."""
+        if not self._over:
+            self._over = True
+            self.line.hang_up()
+            self.wire.close()
+            self._leave()
+
+    def replace(self) -> None:
+        """Close because another connection has taken the call over."""
+        self._over = True
+        self.wire.close()
+        self._leave()
+
+    def told(self, event: Inbound) -> None:
+        """Take what the far side says beside audio."""
+        match event:
+            case Started():
+                self._begin(event)
+            case Odd(why, fatal):
+                self._note(why, fatal=fatal)
+            case Hangup(reason):
+                log.debug("%s: hung up (%s)", self.kind, reason)
+            case Dtmf():
+                log.info("%s: a key was pressed", self.kind)  # which one is the caller's secret
+            case Hold(on):
+                log.info("%s: %s", self.kind, "on hold" if on else "off hold")
+            case _:
+                pass
+
+    def _begin(self, started: Started) -> None:
+        """Let the call in, or close."""
+        self._floor.doorstep.leave(self)
+        try:
+            self._floor.begin(self, started.info)
+        except Refused as refused:
+            self._drop(str(refused))
+        else:
+            self._begun = True
+
+    def _drop(self, why: str) -> None:
+        log.warning("%s: closed, %s", self.kind, why)
+        self._over = True
+        self.wire.abort(why)
+        self.line.lost()
+        self._leave()
+
+    def _note(self, why: str, *, fatal: bool) -> None:
+        """Count a message that meant nothing; the first is logged, a stream that cannot be read is closed."""
+        self._odd += 1
+        if fatal:
+            self._drop(why)
+        elif self._odd == 1:
+            log.info("%s: a message was dropped, %s", self.kind, why)
+
+    def _leave(self) -> None:
+        self._floor.doorstep.leave(self)
+        self._floor.forget(self.guest)

@@ -1,0 +1,139 @@
+"""The door: who may open a socket or send a request, by signature, pass or token, and for which tenant.
+
+Where nobody but this machine can reach us no token is asked for; a browser's page is refused even there, for
+any page may open a socket to this machine. Everywhere else whoever shows nothing is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from turnbudget.serving.refused import Refused
+from voice.lines.signature import same, signed_request, signed_upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aiohttp.web import BaseRequest
+
+    from turnbudget.serving.config import ServeTable
+    from turnbudget.serving.passes import Passes
+    from turnbudget.serving.tenants import Tenant, Tenants
+    from voice.lines.dialect import CallInfo
+
+SIGNATURE = "X-Twilio-Signature"
+
+
+@dataclass(slots=True, eq=False)
+class Guest:
+    """Who opened a socket, as far as it is known."""
+
+    tenant: str = ""
+    """Whose call it may be; '' until the call says so."""
+    call: str = ""
+    """The only call it may be, by the carrier's id; '' for any."""
+    trusted: bool = False
+    """No token is asked for, for only this machine reaches us."""
+    place: str = ""
+    """Under what a place is kept for the call, if one is."""
+    query: dict[str, str] = field(default_factory=dict)
+
+
+class Door:
+    """Who may come in."""
+
+    def __init__(self, serve: ServeTable, tenants: Tenants, passes: Passes) -> None:
+        self.serve = serve
+        self.tenants = tenants
+        self.passes = passes
+
+    # --- sockets -----------------------------------------------------------------------------------
+
+    def guest(self, token: str, request: BaseRequest | None = None) -> Guest:
+        """Return who shows *token*, a pass or a tenant's own, on a socket; raises Refused if it is none.
+
+        Who shows none may still do so with the call's first message (:meth:`tenant_of`).
+        """
+        if passed := self.passes.redeem(token) if "." in token else None:
+            return Guest(passed.tenant, passed.call, place=passed.number)
+        if tenant := self.tenants.holding(token):
+            return Guest(tenant.name)
+        if token:
+            raise Refused("a token that is false or was used")
+        return Guest(trusted=self.serve.local and not from_a_page(request))
+
+    def tenant_of(self, guest: Guest, info: CallInfo) -> Tenant:
+        """Return whose call *guest*'s is, which says *info* of itself; raises Refused."""
+        if not guest.tenant and info.token:
+            shown = self.guest(info.token)
+            guest.tenant, guest.call, guest.place = shown.tenant, shown.call, shown.place
+        if guest.call and guest.call != info.call:
+            raise Refused("a pass for another call")
+        if guest.tenant:
+            tenant = self.tenants.named(guest.tenant)
+            if info.tenant and info.tenant != guest.tenant:
+                raise Refused("a token of another tenant")
+        elif guest.trusted:
+            tenant = self.tenants.on_this_machine(info.tenant or guest.query.get("tenant", ""), info.called)
+        else:
+            raise Refused("no token")
+        if tenant is None:
+            raise Refused("a tenant that is not known", 404)
+        return tenant
+
+    # --- Twilio's signature ------------------------------------------------------------------------
+
+    def check_webhook(
+        self, request: BaseRequest, form: Iterable[tuple[str, str]], tenant: Tenant | None
+    ) -> None:
+        """Raise Refused unless *request* with *form* was signed with the token of *tenant*, or of all."""
+        token = (tenant.table.twilio_token if tenant else "") or self.serve.twilio_token
+        if self._unsigned(request, token):
+            return
+        signature = request.headers.get(SIGNATURE, "")
+        if not signed_request(token, signature, self.serve.public, request.path_qs, form):
+            raise Refused("a request without Twilio's signature")
+
+    def check_upgrade(self, request: BaseRequest, tenant: str) -> None:
+        """Raise Refused unless the upgrade *request* was signed with the token of *tenant*, or of anybody."""
+        named = self.tenants.named(tenant)
+        everybody = [one.table.twilio_token for one in ([named] if named else self.tenants)]
+        tokens = [token for token in (*everybody, self.serve.twilio_token) if token]
+        if self._unsigned(request, "".join(tokens)):
+            return
+        signature, target = request.headers.get(SIGNATURE, ""), request.path_qs
+        if not any([signed_upgrade(one, signature, self.serve.public, target) for one in tokens]):  # noqa: C419 - all of them, always
+            raise Refused("an upgrade without Twilio's signature")
+
+    def _unsigned(self, request: BaseRequest, token: str) -> bool:
+        """Say whether no signature is asked for: only this machine reaches us, and no token is set."""
+        return self.serve.local and not token and not from_a_page(request)
+
+    # --- people and programs -----------------------------------------------------------------------
+
+    def check_operator(self, request: BaseRequest) -> None:
+        """Raise Refused unless *request* bears the operator's token, or none is set and it comes from here."""
+        token = self.serve.operator_token
+        if token and same(token, bearer(request)):
+            return
+        if token or not self.serve.local or from_a_page(request):
+            raise Refused("not the operator", 401)
+
+    def caller_of(self, request: BaseRequest) -> Guest:
+        """Return who sends *request* for a tenant, by a bearer token or ``?token=``; raises Refused."""
+        guest = self.guest(bearer(request) or request.query.get("token", ""), request)
+        if not guest.tenant and not guest.trusted:
+            raise Refused("no token", 401)
+        return guest
+
+
+def bearer(request: BaseRequest) -> str:
+    """Return the token in a request's ``Authorization``; '' if there is none."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def from_a_page(request: BaseRequest | None) -> bool:
+    """Say whether a browser's page sent *request*: carriers and switches send no ``Origin``."""
+    return request is not None and "Origin" in request.headers

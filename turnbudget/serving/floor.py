@@ -1,0 +1,182 @@
+"""The floor: every call that runs in this worker, who may come, who watches, and how it closes.
+
+A place is kept from the moment a call is let in until it begins, so a thousand that ask in one second are
+judged one behind the other. Watchers cost nobody anything: what one of them raises is logged once.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from turnbudget.serving.admission import Load, Verdict, judge
+from turnbudget.serving.running import Running
+from turnbudget.serving.doorstep import Doorstep
+from turnbudget.serving.events import Shed
+from turnbudget.serving.outlook import Outlook
+from turnbudget.serving.refused import Refused
+from voice import clock
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from turnbudget.serving.config import ServeTable
+    from turnbudget.serving.connection import Connection
+    from turnbudget.serving.door import Door, Guest
+    from turnbudget.serving.events import Happening, Watcher
+    from turnbudget.serving.journal import Journal
+    from turnbudget.serving.once import Once
+    from turnbudget.serving.outlook import Mode
+    from turnbudget.serving.tenants import Tenant
+    from voice.crew import Crew
+    from voice.lines.dialect import CallInfo
+
+State: TypeAlias = Literal["open", "light", "full", "draining"]
+KEPT_US: Final = 15 * clock.SECOND
+"""How long a place is kept for a call that was let in and has not come."""
+BUSY: Final = 503
+log = logging.getLogger(__name__)
+
+
+class Floor:
+    """The calls of one worker."""
+
+    def __init__(  # noqa: PLR0913 - what a floor stands on
+        self, serve: ServeTable, door: Door, crew: Crew, once: Once, journal: Journal | None, workers: int = 1
+    ) -> None:
+        """Take calls in through *door*, *workers* floors sharing the limits; their tasks are the *crew*'s."""
+        self.serve = serve
+        self.door = door
+        self.once = once
+        self.journal = journal
+        self.crew = crew
+        self.outlook = Outlook()
+        self.doorstep = Doorstep(serve.most_waiting, serve.start_ms * clock.MS)
+        self.draining = False
+        self._workers = workers
+        self._calls: dict[str, Running] = {}
+        self._places: dict[str, tuple[Tenant, Mode, asyncio.TimerHandle]] = {}
+        self._watchers: list[Watcher] = []
+        self._faulty: set[int] = set()
+
+    @property
+    def calls(self) -> Mapping[str, Running]:
+        """The calls that run, by their names, oldest first."""
+        return self._calls
+
+    @property
+    def state(self) -> State:
+        """What would become of one more call of the usual tenant."""
+        if self.draining:
+            return "draining"
+        tenant = self.door.tenants.usual or next(iter(self.door.tenants))
+        mode = judge(self._load(tenant)).mode
+        return "open" if mode == "full" else mode or "full"
+
+    def watch(self, watcher: Watcher) -> None:
+        """Let *watcher* know of everything that happens from now on."""
+        self._watchers.append(watcher)
+
+    def tell(self, happening: Happening) -> None:
+        """Let every watcher know of *happening*."""
+        for watcher in self._watchers:
+            try:
+                watcher(happening)
+            except Exception:
+                if id(watcher) not in self._faulty:
+                    self._faulty.add(id(watcher))
+                    log.exception("a watcher failed; it is told on, and further faults of it are not logged")
+
+    # --- who may come ------------------------------------------------------------------------------
+
+    def admit(self, tenant: Tenant, kind: str, place: str) -> Verdict:
+        """Keep a *place* for a call of *tenant* over a line of *kind*; what becomes of it, and why."""
+        if not tenant.takes(kind):
+            verdict = Verdict(None, f"this tenant takes no calls over {kind}")
+        else:
+            verdict = judge(self._load(tenant))
+        if verdict.mode:
+            timer = clock.call_at(clock.now() + KEPT_US, lambda: self.give_up(place))
+            self._places[place] = tenant, verdict.mode, timer
+        if verdict.because:
+            self.tell(Shed(tenant.name, kind, verdict.because, degraded=verdict.mode is not None))
+            log.info("%s: a call %s, %s", kind, "degraded" if verdict.mode else "refused", verdict.because)
+        return verdict
+
+    def keeps(self, place: str) -> bool:
+        """Say whether *place* is kept."""
+        return place in self._places
+
+    def give_up(self, place: str) -> None:
+        """Keep *place* no longer."""
+        found = self._places.pop(place, None)
+        if found:
+            found[2].cancel()
+
+    def forget(self, guest: Guest) -> None:
+        """Know that *guest*'s socket has begun its call or never will."""
+        self.give_up(guest.place)
+
+    def _load(self, tenant: Tenant) -> Load:
+        room, share = tenant.room, lambda most: -(-most // self._workers)
+        own = sum(call.tenant.name == tenant.name for call in self._calls.values())
+        own += sum(kept.name == tenant.name for kept, _, _ in self._places.values())
+        return Load(
+            calls=len(self._calls) + len(self._places),
+            most=share(self.serve.most_calls),
+            tenant_calls=own,
+            tenant_most=share(tenant.table.most_calls),
+            budget_us=room.studio.budget_us,
+            full=self.outlook.predict(room.studio),
+            light=self.outlook.predict(room.light, "light") if room.light else None,
+            draining=self.draining,
+        )
+
+    # --- calls -------------------------------------------------------------------------------------
+
+    def begin(self, connection: Connection, info: CallInfo) -> None:
+        """Begin the call that *connection* carries, or go on with it; raises Refused."""
+        tenant = self.door.tenant_of(connection.guest, info)
+        if going := self._going(tenant, info):
+            self.give_up(connection.guest.place)
+            log.info("%s: another stream takes call %s over", connection.kind, going.name)
+            going.move_to(connection)
+            return
+        place = connection.guest.place
+        if place not in self._places:
+            place = place or secrets.token_hex(8)
+            verdict = self.admit(tenant, connection.kind, place)
+            if verdict.mode is None:
+                raise Refused(verdict.because, BUSY)
+        _, mode, _ = self._places[place]
+        self.give_up(place)
+        running = Running(secrets.token_hex(8), tenant, mode, info, connection, self)
+        self._calls[running.name] = running
+        self.crew.create_task(running.run(), name=f"call {running.name}")
+
+    def ended(self, running: Running) -> None:
+        """Know that a call is over."""
+        self._calls.pop(running.name, None)
+
+    def _going(self, tenant: Tenant, info: CallInfo) -> Running | None:
+        """Return the call of *tenant* that runs under the carrier's id of *info*, if one does."""
+        for call in self._calls.values():
+            if (call.tenant.name, call.info.call) == (tenant.name, info.call) and call.lives:
+                return call
+        return None
+
+    # --- closing -----------------------------------------------------------------------------------
+
+    async def drain(self, until_us: int) -> None:
+        """Take no more calls, wait for those that run until *until_us*, and end those that are left."""
+        self.draining = True
+        log.info("draining: %d calls", len(self._calls))
+        await clock.wait_until(self._tasks(), until_us)
+        for call in list(self._calls.values()):
+            call.end("the server is going down")
+        await clock.wait_until(self._tasks(), clock.now() + 2 * clock.SECOND)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [call.task for call in self._calls.values() if call.task]

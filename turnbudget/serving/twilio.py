@@ -1,0 +1,93 @@
+"""Twilio's webhooks: a call is let in or turned away before it is answered, and sent on when it is over.
+
+``/twilio/voice`` is what a number calls. Its answer connects the call with ``/twilio/ws/PASS``; what follows the
+stream asks ``/twilio/after``; the stream's own life is told ``/twilio/status``. A request that comes a second
+time, its signature with it, is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from turnbudget.serving.door import SIGNATURE
+from turnbudget.serving.refused import Refused
+from voice.lines import twiml
+
+if TYPE_CHECKING:
+    from turnbudget.serving.floor import Floor
+    from turnbudget.serving.tenants import Tenant
+
+KIND: Final = "twilio"
+LINE: Final = "twilio"
+log = logging.getLogger(__name__)
+
+
+def mount(app: web.Application, floor: Floor) -> None:
+    """Add the webhooks to *app*."""
+
+    async def voice(request: web.Request) -> web.Response:
+        form, tenant = await _read(request, floor)
+        signature = request.headers.get(SIGNATURE, "")
+        digest = hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()
+        if signature and not floor.once.put(f"signed {digest}"):
+            raise Refused("a request that came before")
+        if tenant is None:
+            log.warning("twilio: a call for a number of no tenant")
+            return _xml(twiml.reject("rejected"))
+        return _xml(_answer(request, floor, tenant, form))
+
+    async def after(request: web.Request) -> web.Response:
+        form, _ = await _read(request, floor)
+        target = floor.once.take(f"after {form.get('CallSid', '')}")
+        return _xml(twiml.dial(target) if target else twiml.hang_up())
+
+    async def status(request: web.Request) -> web.Response:
+        form, _ = await _read(request, floor)
+        event = form.get("StreamEvent") or form.get("CallStatus") or "nothing"
+        log.info("twilio: told of %s", event[:40])
+        return web.Response(status=204)
+
+    app.router.add_post("/twilio/voice", voice)
+    app.router.add_post("/twilio/after", after)
+    app.router.add_post("/twilio/status", status)
+
+
+async def _read(request: web.Request, floor: Floor) -> tuple[dict[str, str], Tenant | None]:
+    """Return a request's form and whom it is for, its signature checked; raises Refused."""
+    posted = await request.post()
+    fields = [(name, value) for name, value in posted.items() if isinstance(value, str)]
+    form = dict(fields)
+    tenants = floor.door.tenants
+    tenant = tenants.called(form.get("To", ""))
+    floor.door.check_webhook(request, fields, tenant)
+    if tenant is None and floor.serve.local:
+        tenant = tenants.usual
+    return form, tenant
+
+
+def _answer(request: web.Request, floor: Floor, tenant: Tenant, form: dict[str, str]) -> str:
+    """Return what Twilio is to do with the call."""
+    token, shown = floor.door.passes.issue(tenant.name, form.get("CallSid", ""))
+    verdict = floor.admit(tenant, LINE, shown.number)
+    if verdict.mode is None:
+        overflow = tenant.table.overflow
+        return twiml.dial(overflow) if overflow else twiml.reject("busy")
+    origin = floor.serve.public or f"http://{request.host}"
+    return twiml.connect_stream(
+        f"{origin.replace('http', 'ws', 1)}/twilio/ws/{token}",
+        parameters={
+            "tenant": tenant.name,
+            "caller": form.get("From", "")[:100],
+            "called": form.get("To", "")[:100],
+        },
+        action=f"{origin}/twilio/after",
+        status=f"{origin}/twilio/status",
+    )
+
+
+def _xml(document: str) -> web.Response:
+    return web.Response(text=document, content_type="text/xml")

@@ -1,0 +1,133 @@
+"""A WebSocket under a connection: read at once, written through an outbox, and closed when its peer is gone.
+
+The peer is asked for a pong: one that sends but does not read never answers, a cut cable neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket as sockets
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import WSMsgType, web
+
+from turnbudget.serving.connection import Connection
+from turnbudget.serving.outbox import Outbox
+from voice import clock
+from voice.crew import Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.serving.door import Guest
+    from turnbudget.serving.floor import Floor
+    from voice.lines.dialect import Dialect, Message
+
+LONGEST: Final = 262_144
+"""Bytes of a message; a longer one costs the socket (close code 1009)."""
+PROTOCOLS: Final = ("audio.jambonz.org", "audio.drachtio.org", "media")
+"""Subprotocols that far sides ask for."""
+BUFFER: Final = 65_536
+"""Bytes that the kernel may hold for a peer: it must not hide for minutes that nobody reads."""
+GOODBYE_S: Final = 1.0
+"""How long the closing handshake is waited for."""
+
+
+class WebSocketWire:
+    """The writing side of one WebSocket."""
+
+    def __init__(self, request: web.Request, socket: web.WebSocketResponse, stall_us: int) -> None:
+        self._request = request
+        self._socket = socket
+        self.outbox = Outbox(self._send, self.abort, stall_us)
+        self.why = ""
+        """Why the socket was closed at once, if it was."""
+
+    def write(self, message: Message) -> None:
+        """Write *message* behind those that wait."""
+        self.outbox.put(message)
+
+    def close(self) -> None:
+        """Close behind what waits."""
+        self.outbox.end()
+
+    def abort(self, why: str) -> None:
+        """Close at once, without a handshake that the peer could refuse."""
+        self.why = self.why or why
+        self.outbox.stop(why)
+        if self._request.transport:
+            self._request.transport.abort()
+
+    async def _send(self, message: Message) -> None:
+        if isinstance(message, str):
+            await self._socket.send_str(message)
+        else:
+            await self._socket.send_bytes(message)
+
+
+async def attend(
+    request: web.Request, floor: Floor, dialect: Dialect, guest: Guest, protocols: Sequence[str] = PROTOCOLS
+) -> web.WebSocketResponse:
+    """Let *guest*'s socket, opened with *request*, carry a call in *dialect* until either side ends it."""
+    socket = web.WebSocketResponse(
+        timeout=GOODBYE_S, autoping=False, max_msg_size=LONGEST, compress=False, protocols=protocols
+    )
+    await socket.prepare(request)
+    keep_small(request.transport)
+    stall_us = floor.serve.stall_ms * clock.MS
+    wire = WebSocketWire(request, socket, stall_us)
+    connection = Connection(dialect, wire, floor, guest)
+    heart = _Heart(socket, wire, stall_us)
+    try:
+        async with Crew() as crew:
+            crew.create_task(heart.beat(), name="pings")
+            writing = crew.create_task(wire.outbox.run(), name="outbox")
+            reading = crew.create_task(_read(socket, connection, heart), name="socket")
+            await asyncio.wait([writing, reading], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        wire.outbox.stop("the socket is closed")
+        connection.lost()
+        if not wire.why:
+            await socket.close()
+    return socket
+
+
+async def _read(socket: web.WebSocketResponse, connection: Connection, heart: _Heart) -> None:
+    """Give *connection* what comes, until the socket is closed."""
+    async for message in socket:
+        match message.type:
+            case WSMsgType.TEXT | WSMsgType.BINARY:
+                connection.receive(message.data)
+            case WSMsgType.PING:
+                await socket.pong(message.data)
+            case WSMsgType.PONG:
+                heart.answered_us = clock.now()
+            case _:
+                return
+
+
+class _Heart:
+    """Pings, and the last pong."""
+
+    def __init__(self, socket: web.WebSocketResponse, wire: WebSocketWire, stall_us: int) -> None:
+        self.answered_us = clock.now()
+        self._socket = socket
+        self._wire = wire
+        self._stall_us = stall_us
+
+    async def beat(self) -> None:
+        """Ping three times in the time that a peer may stall; close when none of them was answered."""
+        while True:
+            await clock.sleep(self._stall_us // 3)
+            if clock.now() - self.answered_us > self._stall_us:
+                self._wire.abort("the peer answers no ping")
+                return
+            async with clock.move_on_at(clock.now() + self._stall_us // 3):
+                await self._socket.ping()
+
+
+def keep_small(transport: asyncio.BaseTransport | None) -> None:
+    """Let the kernel hold little of what a peer does not read."""
+    raw = transport.get_extra_info("socket") if transport else None
+    if raw is not None:
+        raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_SNDBUF, BUFFER)
