@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from facts import facts
 
-from speculative.held import Key
-from speculative.shelf import Shelf
-from speculative.store import Store
+from speculative.shelf.held import Key
+from speculative.shelf.shelf import Shelf
+from speculative.shelf.store import Store
 from voice import audio, clock
 from voice.clock import MS, SECOND
 from voice.errors import MissingEngine

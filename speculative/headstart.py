@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from speculative.call_shelf import CallShelf
+    from speculative.shelf.call_shelf import CallShelf
     from voice.endpoint import Endpointing
     from voice.ledger import Ledger
     from voice.responder import Question, Reply, Responder

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from speculative.endings import Endings
-from speculative.guess import Guesser
-from speculative.match import Match, match
+from speculative.bank.endings import Endings
+from speculative.bank.guess import Guesser
+from speculative.bank.match import Match, match
 from speculative.prepare import Likely
 from voice.responder import Reply
 
 if TYPE_CHECKING:
-    from speculative.bank import Bank
+    from speculative.bank.bank import Bank
 
 NAME: Final = "reply bank"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
 
-    from speculative.call_shelf import CallShelf
+    from speculative.shelf.call_shelf import CallShelf
     from voice.crew import Crew
 
 UNLIKELY: Final = 0.05

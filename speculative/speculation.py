@@ -11,8 +11,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from speculative.headstart import HeadStart
-from speculative.pieces import pieces, plain
 from speculative.prepare import Likely, Prepare
+from speculative.shelf.pieces import pieces, plain
 from voice import clock
 from voice.ledger import Guess
 from voice.responder import Foresees
@@ -21,9 +21,9 @@ from voice.same import same
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from speculative.call_shelf import CallShelf
     from speculative.lore import Lore
     from speculative.ranks import Ranks
+    from speculative.shelf.call_shelf import CallShelf
     from voice.crew import Crew
     from voice.endpoint import Endpointing
     from voice.ledger import Ledger

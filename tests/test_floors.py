@@ -87,7 +87,7 @@ BAD = {
     "upward": ("voice/turn.py", "from council import convene"),
     "upward, whole": ("voice/turn.py", "import turnbudget.cli as cli"),
     "upward, among others": ("agents/llm.py", "import json, speculative"),
-    "sideways": ("council/choose.py", "from speculative.shelf import Shelf"),
+    "sideways": ("council/choose.py", "from speculative.shelf.shelf import Shelf"),
     "sideways, the other way": ("speculative/shelf.py", "import council"),
     "for types only": (
         "voice/turn.py",

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from speculative import bank
+from speculative.bank import bank
 from speculative.lore import Library, Lore
 from speculative.ranks import Ranks
-from speculative.shelf import Shelf
+from speculative.shelf.shelf import Shelf
+from speculative.shelf.store import Store
 from speculative.speculation import Speculation
-from speculative.store import Store
 from turnbudget.answering import open_answering
 from turnbudget.records import Engine
 from voice import audio, clock

@@ -147,7 +147,7 @@ class SpeculationTable(Table, frozen=True):
 
     on: bool = True
     bank: str = ""
-    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.9
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
     memory_mb: Annotated[int, msgspec.Meta(ge=1, le=16_384)] = 64
     disk_mb: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 256
 

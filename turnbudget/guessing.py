@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from speculative.match import THRESHOLD
+from speculative.bank.match import THRESHOLD
 from turnbudget import mining
 from turnbudget import shelf as kept
 from turnbudget.config import load

@@ -2,7 +2,7 @@
 
 A turn is one of the caller's that an agent answered; it is a **hit** if the bank has a reply that passes the
 threshold and the guard. A hit is **wrong** if a human reader would say that the reply does not fit there.
-The judge is mechanical (:mod:`speculative.judge`): what it finds to fit is counted as such, everything else
+The judge is mechanical (:mod:`speculative.bank.judge`): what it finds to fit is counted as such, everything else
 counts as wrong and is printed for a person to judge.
 """
 
@@ -12,14 +12,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative import bank as banks
-from speculative.calibration import reliability
-from speculative.endings import Endings, prefixes
-from speculative.exchange import exchanges
-from speculative.guess import Guesser
-from speculative.match import THRESHOLD, Match
-from speculative.mine import mine
-from speculative.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
+from speculative.bank import bank as banks
+from speculative.bank.calibration import reliability
+from speculative.bank.endings import Endings, prefixes
+from speculative.bank.exchange import exchanges
+from speculative.bank.guess import Guesser
+from speculative.bank.match import THRESHOLD, Match
+from speculative.bank.mine import mine
+from speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
 from turnbudget.recorded.texts import Text, texts
 from voice.errors import UsageError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from speculative.bank import Bank
+    from speculative.bank.bank import Bank
 
 HOLD_OUT: Final = 0.33
 LEAST: Final = 2

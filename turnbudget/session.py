@@ -17,6 +17,7 @@ from voice.reference import Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
     from turnbudget.compose import Studio
     from turnbudget.recorded.conversation import Conversation
     from turnbudget.records import Row

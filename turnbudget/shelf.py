@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from speculative.pieces import pieces, plain
-from speculative.shelf import Shelf
-from speculative.store import Store
+from speculative.shelf.pieces import pieces, plain
+from speculative.shelf.shelf import Shelf
+from speculative.shelf.store import Store
 from turnbudget.compose import open_voice
 from voice import clock
 from voice.errors import UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from speculative.store import Stored
+    from speculative.shelf.store import Stored
     from turnbudget.config import Config
 
 

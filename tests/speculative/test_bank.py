@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from spoken import calls
 
-from speculative.bank import Bank, Caller, Ending, Reply, State, check, read, text, write
-from speculative.mine import mine
+from speculative.bank.bank import Bank, Caller, Ending, Reply, State, check, read, text, write
+from speculative.bank.mine import mine
 from voice.errors import ConfigError
 
 STATE = State(name="colour", says=("what is the colour",), asks="colour", kind="text")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, calls
 
-from speculative.bank import Calibration
-from speculative.calibration import Trial, calibrated, honest, reliability
-from speculative.guess import Guesser
-from speculative.mine import mine
+from speculative.bank.bank import Calibration
+from speculative.bank.calibration import Trial, calibrated, honest, reliability
+from speculative.bank.guess import Guesser
+from speculative.bank.mine import mine
 
 DAY = "Okay. What day would you like the taxi?"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, NAMES, calls
 
-from speculative.bank import text
-from speculative.exchange import Exchange, exchanges
-from speculative.mine import mine
-from speculative.moves import moves
-from speculative.slots import Slot, named, told
-from speculative.words import CHOICES, answered, general
+from speculative.bank.bank import text
+from speculative.bank.exchange import Exchange, exchanges
+from speculative.bank.mine import mine
+from speculative.bank.moves import moves
+from speculative.bank.slots import Slot, named, told
+from speculative.bank.words import CHOICES, answered, general
 
 
 @pytest.fixture(scope="module")

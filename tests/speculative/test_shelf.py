@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from speculative.held import OVERHEAD, checked
+from speculative.shelf.held import OVERHEAD, checked
 from voice import audio
 from voice.errors import TtsError
 

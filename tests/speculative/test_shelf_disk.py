@@ -9,9 +9,9 @@ import threading
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from speculative import files
-from speculative.held import OVERHEAD
-from speculative.store import Store
+from speculative.shelf import files
+from speculative.shelf.held import OVERHEAD
+from speculative.shelf.store import Store
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.errors import TtsError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speculative.pieces import beginnings, pieces, plain
+from speculative.shelf.pieces import beginnings, pieces, plain
 from voice.sentences import split
 from voice.text import speakable
 

@@ -8,7 +8,7 @@ import random
 import pytest
 from voices import NAME, THANKS, Voice, shelved
 
-from speculative import call_shelf
+from speculative.shelf import call_shelf
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speculative.entry import FORM
+from speculative.shelf.entry import FORM
 from voice.tts import piper, pyttsx3
 from voice.tts.choose import choose
 from voice.tts.finish import EDITION

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from speculative.shelf import Shelf
+from speculative.shelf.shelf import Shelf
 from voice import audio, clock
 from voice.clock import MS
 from voice.errors import TtsError

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from voices import speech
 
-from speculative import files
-from speculative.held import Key
-from speculative.store import Store
+from speculative.shelf import files
+from speculative.shelf.held import Key
+from speculative.shelf.store import Store
 
 
 def key(number):

@@ -6,7 +6,7 @@ import pytest
 from calls import QUICK
 from click.testing import CliRunner
 
-from speculative.bank import read
+from speculative.bank.bank import read
 from turnbudget.cli import main
 from turnbudget.config import TtsTable, dump
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from speculative.bank import read
-from speculative.match import THRESHOLD
+from speculative.bank.bank import read
+from speculative.bank.match import THRESHOLD
 from turnbudget.mining import mined, run, split
 from turnbudget.recorded.texts import Text, texts
 from voice.errors import UsageError

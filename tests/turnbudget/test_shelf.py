@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from speculative.shelf import Shelf
-from speculative.store import Store
+from speculative.shelf.shelf import Shelf
+from speculative.shelf.store import Store
 from turnbudget import shelf
 from turnbudget.config import Config
 from voice.errors import UsageError

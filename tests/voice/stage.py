@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from agents.scripted import Rule, ScriptedResponder
 from voice import audio, clock
 from voice.asr.scripted import Scripted as ScriptedTranscriber
@@ -79,11 +81,15 @@ def over(clip):
 
 
 class Line(RecordedLine):
-    """A recorded line that remembers when it was handed what."""
+    """A recorded line that remembers when it was handed what, and when it was told to drop it."""
 
     def __init__(self, clips, reference):
         super().__init__(clips, reference, audio.silence(0))
-        self.sent = []
+        self.reference = reference
+        self.sent, self.cleared = [], []
+
+    def clear(self):
+        self.cleared.append(clock.now())
 
     def send(self, frame):
         self.sent.append((clock.now(), frame))
@@ -130,6 +136,24 @@ class Played:
         return [row for row in self.rows if row.kind == "turn"]
 
     @property
+    def sounds(self):
+        """When we could be heard: (began, ended) of each sound of ours, in µs of the call."""
+        blocks = np.abs(self.tape[: self.tape.shape[0] // 80 * 80, 1].reshape(-1, 80)).max(axis=1)
+        spans = []
+        for block in np.flatnonzero(blocks > audio.AUDIBLE).tolist():
+            began = block * 5 * MS
+            if spans and began - spans[-1][1] <= 15 * MS:
+                spans[-1] = (spans[-1][0], began + 5 * MS)
+            else:
+                spans.append((began, began + 5 * MS))
+        return spans
+
+    @property
+    def words(self):
+        """What the caller said: (word, began, ended), in µs of the call."""
+        return [(word.text, word.began_us, word.ended_us) for word in self.line.reference.words]
+
+    @property
     def outcomes(self):
         return [row.account.outcome for row in self.turns]
 
@@ -144,15 +168,17 @@ def prepared(*clips, responder=None, voice=None, takes=(), asr=None, **more):
     line = more.pop("line", Line)(clips, reference)
     parts = Parts(
         line=line,
-        vad=ScriptedVad(reference.words),
+        vad=more.pop("vad", ScriptedVad)(reference.words),
         transcriber=asr or ScriptedTranscriber(reference.words, takes=takes),
         endpointing=more.pop("endpointing", Endpointing()),
         responder=responder or answering(),
         voice=voice or ScriptedSynthesizer(),
         forecast=more.pop("forecast", None) or Forecast(PRIORS),
         phrases=more.pop("phrases", PHRASES),
+        notice=more.pop("notice", None),
         greeting=more.pop("greeting", None),
         reprompt=more.pop("reprompt", None),
+        ahead=more.pop("ahead", None),
     )
     taped = more.pop("taped", True)
     call = Call(parts, Manners(**more), rows.append, taped=taped)

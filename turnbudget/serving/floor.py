@@ -11,11 +11,11 @@ import secrets
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.serving.admission import Load, Verdict, judge
-from turnbudget.serving.running import Running
 from turnbudget.serving.doorstep import Doorstep
 from turnbudget.serving.events import Shed
 from turnbudget.serving.outlook import Outlook
 from turnbudget.serving.refused import Refused
+from turnbudget.serving.running import Running
 from voice import clock
 
 if TYPE_CHECKING:

@@ -19,16 +19,16 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from speculative import entry, files
-from speculative.entry import Corrupt
-from speculative.files import REMNANT
+from speculative.shelf import entry, files
+from speculative.shelf.entry import Corrupt
+from speculative.shelf.files import REMNANT
 from voice import cache
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from speculative.held import Key
+    from speculative.shelf.held import Key
     from voice.tts.synthesizer import Speech
 
 VERSION: Final = "1"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from speculative.held import Key
+from speculative.shelf.held import Key
 from voice import audio
 from voice.tts import finish
 from voice.tts.synthesizer import Speech

@@ -2,7 +2,7 @@
 
 The shelf is asked with the words of a *reply*, never with the caller's: what to say is decided before, with
 the dialogue known, and the shelf only knows how it sounds. It keeps what it is told to keep, and never what
-passes by. What holds a caller's data is kept in that call's own :class:`~speculative.call_shelf.CallShelf`.
+passes by. What holds a caller's data is kept in that call's own :class:`~speculative.shelf.call_shelf.CallShelf`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from speculative.call_shelf import CallShelf
-from speculative.held import Held, Kept, Key, checked
-from speculative.listing import Entry, listing
-from speculative.pieces import beginnings, pieces, plain
-from speculative.renders import Renders
-from speculative.warming import WarmUp
-from speculative.whole import every_piece, whole
+from speculative.shelf.call_shelf import CallShelf
+from speculative.shelf.held import Held, Kept, Key, checked
+from speculative.shelf.listing import Entry, listing
+from speculative.shelf.pieces import beginnings, pieces, plain
+from speculative.shelf.renders import Renders
+from speculative.shelf.warming import WarmUp
+from speculative.shelf.whole import every_piece, whole
 from voice import clock
 from voice.crew import Crew
 from voice.errors import TtsError
@@ -27,7 +27,7 @@ from voice.errors import TtsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from speculative.store import Store, Stored
+    from speculative.shelf.store import Store, Stored
     from voice.budget import Budget
     from voice.tts.synthesizer import Speech, Synthesizer
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agents.values.when import time
-from speculative.bank import HOLE, RESULT
-from speculative.slots import TEXT, Slot, same_value
+from speculative.bank.bank import HOLE, RESULT
+from speculative.bank.slots import TEXT, Slot, same_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from speculative.moves import Move
+    from speculative.bank.moves import Move
 
 MOST: Final = 0.6
 """A hole is the slot that it was filled from in so many of the cases."""

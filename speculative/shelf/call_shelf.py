@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from speculative.held import Held, Key
-from speculative.pieces import beginnings, pieces, plain
-from speculative.renders import Renders
-from speculative.whole import every_piece, whole
+from speculative.shelf.held import Held, Key
+from speculative.shelf.pieces import beginnings, pieces, plain
+from speculative.shelf.renders import Renders
+from speculative.shelf.whole import every_piece, whole
 from voice.errors import TtsError
 
 if TYPE_CHECKING:
-    from speculative.shelf import Shelf
+    from speculative.shelf.shelf import Shelf
     from voice.budget import Budget
     from voice.crew import Crew
     from voice.tts.synthesizer import Speech

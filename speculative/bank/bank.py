@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import msgspec
 
-from speculative.words import CHOICES, Classes
+from speculative.bank.words import CHOICES, Classes
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:

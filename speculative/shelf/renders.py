@@ -17,7 +17,7 @@ from voice.errors import TtsError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from speculative.held import Kept
+    from speculative.shelf.held import Kept
     from voice.budget import Budget
     from voice.crew import Crew
 

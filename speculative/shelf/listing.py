@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from speculative.held import Held, Key, Origin
-    from speculative.store import Stored
+    from speculative.shelf.held import Held, Key, Origin
+    from speculative.shelf.store import Stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agents.phrases import words_in
+from speculative.bank.words import alike, content, tokens
 from speculative.guard import may_share, risks
-from speculative.words import alike, content, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from speculative.bank import Reply, State
-    from speculative.guess import Candidate, Guesser
+    from speculative.bank.bank import Reply, State
+    from speculative.bank.guess import Candidate, Guesser
 
 THRESHOLD: Final = 0.4
 """Odds from which a reply may be spoken; chosen on held-out dialogues, see ``turnbudget mine``."""

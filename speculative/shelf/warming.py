@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from speculative.held import Key
-    from speculative.store import Store, Stored
+    from speculative.shelf.held import Key
+    from speculative.shelf.store import Store, Stored
 
 
 @dataclass(slots=True)

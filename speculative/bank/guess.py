@@ -11,16 +11,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative.acts import Acts
-from speculative.calibration import honest
-from speculative.moves import moves, template
-from speculative.slots import TEXT, Slot, filled, told
-from speculative.words import answered, content
+from speculative.bank.acts import Acts
+from speculative.bank.calibration import honest
+from speculative.bank.moves import moves, template
+from speculative.bank.slots import TEXT, Slot, filled, told
+from speculative.bank.words import answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from speculative.bank import Bank, Caller, Reply, State
+    from speculative.bank.bank import Bank, Caller, Reply, State
 
 MOST: Final = 5
 """More guesses are not given."""

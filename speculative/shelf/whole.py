@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from speculative.pieces import pieces
+from speculative.shelf.pieces import pieces
 from voice import audio
 from voice.clock import MS
 from voice.errors import TtsError

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from speculative import callers
-from speculative.acts import Acts
-from speculative.bank import Bank, Caller, Reply, State
-from speculative.calibration import Trial, calibrated
-from speculative.endings import learned
-from speculative.exchange import Exchange, Turns, exchanges
-from speculative.guess import Guesser
-from speculative.moves import Move, moves, told_something
-from speculative.rehearse import trials
-from speculative.slots import Slot, named, told
-from speculative.templates import Said, Template, template
-from speculative.words import CHOICES, Classes, answered, content
+from speculative.bank import callers
+from speculative.bank.acts import Acts
+from speculative.bank.bank import Bank, Caller, Reply, State
+from speculative.bank.calibration import Trial, calibrated
+from speculative.bank.endings import learned
+from speculative.bank.exchange import Exchange, Turns, exchanges
+from speculative.bank.guess import Guesser
+from speculative.bank.moves import Move, moves, told_something
+from speculative.bank.rehearse import trials
+from speculative.bank.slots import Slot, named, told
+from speculative.bank.templates import Said, Template, template
+from speculative.bank.words import CHOICES, Classes, answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""The reply bank: what recorded dialogues teach about replies, and about where callers end."""
