@@ -47,6 +47,8 @@ PUZZLED: Final = 0.35
 LOST: Final = 0.2
 """Likewise, for the third time: somebody else should have a try."""
 PATIENCE: Final = 2
+ZIP: Final = 5
+"""So many digits of a value, said again, are a whole part of it: a zip code; of fewer there may come more."""
 _ANOTHER_WISH: Final = re.compile(
     r"\b(?:i need|i want|i would|i'd|i lost|i have to|can you|could you|what|how|where|when)\b"
 )
@@ -132,7 +134,8 @@ class Form:
         filling = fill(self._slots, heard, known, asked, mine=mine, triggered=bool(started))
         wish = started >= self._confidence and not before.open
         if not filling.touched:
-            whole = settles(heard, filling, answers=False, wish=wish)
+            # The wish said again, instead of an answer, is as whole as it was.
+            whole = settles(heard, filling, answers=False, wish=started >= self._confidence)
             return self._without_news(heard, known, started, mine=mine, settled=whole)
         sure = SURE if mine else max(started, RESUMED if asked in filling.touched else 0.0)
         answers = mine and (asked in filling.new or (asked == CHANGE and bool(filling.changed)))
@@ -264,7 +267,8 @@ class Form:
         values = filling.progress.values
         same = all(before.values.get(slot) == values[slot] for slot in filling.new)
         if (filling.new and same) or repeats(heard.text, before.values):
-            return self._opinion(self._says.settled, before, RESUMED, "said again")
+            whole = sum(letter.isdigit() for letter in heard.text) >= ZIP
+            return self._opinion(self._says.settled, before, RESUMED, "said again", settled=whole)
         whole = all(slot.name in values for slot in self._slots if slot.required)
         if filling.new and whole and (heard.mends or _ALSO.search(heard.words)):
             return self._next(filling, RESUMED)

@@ -110,6 +110,8 @@ _ONLY_NO: Final = re.compile(rf"^(?:{_SOFT} )*+{_NO}{_AFTER}")
 _NO_MORE: Final = re.compile(
     rf"\b{_NO} (?:(?:{_SOFT}) )*+{_THAT}(?: {_BE})*+ {_ALL}\b|\ball (?:that )?i need"
 )
+_DECLINES: Final = re.compile(r"^(?:(?:ah|oh|well|um|uh) )*(?:no|nope|nah|not)\b")
+"""How one begins who wants nothing more, whatever a recogniser made of the rest."""
 _ONLY_YES: Final = re.compile(
     r"^(?:yes|yeah|yep|sure|actually|please|there is|i do)(?: (?:yes|please|there is|i do|actually))*$"
 )
@@ -160,7 +162,11 @@ class Smalltalk:
         ends = meant.kind == "goodbye"
         expects = "" if ends or meant.kind == "more" else context.expects
         settled = heard.over and _closes(heard, meant)
-        return Opinion(opening, meant.sure, meant.kind, expects=expects, ends_call=ends, settled=settled)
+        # Who greets and has named no matter yet is likely to come to it.
+        part = meant.kind == "greeting" and not context.states
+        return Opinion(
+            opening, meant.sure, meant.kind, expects=expects, settled=settled, part=part, ends_call=ends
+        )
 
     def fixed(self) -> tuple[str, ...]:
         """Return what it says of itself, without the caller's name and without our last sentence."""
@@ -208,7 +214,8 @@ def _anything_else(words: str) -> _Meant | None:
         return _Meant("goodbye", 0.95)
     if _ONLY_YES.search(words):
         return _Meant("more", 0.9)
-    return _Meant("goodbye", 0.85) if _NO_MORE.search(words) else None
+    thanks = _DECLINES.search(words) and _CLOSES.search(words)
+    return _Meant("goodbye", 0.85) if _NO_MORE.search(words) or thanks else None
 
 
 def _only_greets(words: str) -> bool:

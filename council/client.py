@@ -57,6 +57,8 @@ class Letter:
     retain: bool = False
     correlation: bytes = b""
     answer_to: str = ""
+    qos: int = 0
+    """1: it is sent once the broker has said that it has it."""
 
 
 class Correspondent(Protocol):
@@ -94,7 +96,7 @@ def client_of(
         logger=LOG,
         queue_type=_hearing(user, lambda: _acknowledge(client)),
         protocol=aiomqtt.ProtocolVersion.V5,
-        will=aiomqtt.Will(goodbye.topic, goodbye.payload, retain=goodbye.retain) if goodbye else None,
+        will=aiomqtt.Will(goodbye.topic, goodbye.payload, goodbye.qos, goodbye.retain) if goodbye else None,
         timeout=PATIENCE_S,
         keepalive=KEEPALIVE_S,
         clean_start=True,
@@ -164,7 +166,7 @@ async def publish(client: aiomqtt.Client, letter: Letter) -> None:
         properties.CorrelationData = letter.correlation
     if letter.answer_to:
         properties.ResponseTopic = letter.answer_to
-    await client.publish(letter.topic, letter.payload, retain=letter.retain, properties=properties)
+    await client.publish(letter.topic, letter.payload, letter.qos, letter.retain, properties)
 
 
 def stands(client: aiomqtt.Client) -> bool:

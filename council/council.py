@@ -8,7 +8,6 @@ ends. It returns by then in any case. One council belongs to one call.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -104,6 +103,10 @@ class Council:
         """What the call knows by now: slots, states, whose question is open."""
         return self._dialogue.known
 
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Know *facts* of the caller that came while the call runs; those it began with stay as they are."""
+        self._dialogue.know(facts)
+
     def fixed(self) -> tuple[str, ...]:
         """Return what its agents and itself may say that holds no caller's data."""
         texts = (text for agent in self._foreseeing() for text in agent.fixed())
@@ -153,7 +156,9 @@ class Council:
         if ruling.doubt:
             return Reply(self._which(ruling), self.name, ruling.because)
         if opinion is None or ruling.chosen is None:
-            return None
+            # While no matter is open, words that are nobody's are likely to lead up to one.
+            leads_up = verdict.answered and not opened.context.states
+            return Reply(self.wording.otherwise, self.name, ruling.because, part=True) if leads_up else None
         opening, acts = opinion.opening, False
         if opinion.action:
             acts = not opinion.action.meanwhile
@@ -175,7 +180,9 @@ class Council:
             self._begun = None
             verdict = await begun.hearing.take(question.budget.ends_us)
         self._drop()
-        return verdict or await self._hear(opened, question)
+        if verdict and verdict.answered:
+            return verdict
+        return await self._hear(opened, question)  # seats that failed on a guess may answer now
 
     # --- hearing -----------------------------------------------------------------------------------
 

@@ -109,6 +109,13 @@ class Dialogue:
         """What the call knows, as the last chosen opinion left it."""
         return self._now.known
 
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Know *facts* that came while the call runs; those it began with stay as they are."""
+        self._now, self._before = (
+            replace(one, known=replace(one.known, facts=MappingProxyType({**facts, **one.known.facts})))
+            for one in (self._now, self._before)
+        )
+
     def look(self, said: str, history: tuple[Said, ...]) -> Opened:
         """Return what a turn about *said* begins with; changes nothing.
 

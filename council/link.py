@@ -118,14 +118,18 @@ class Link:
                 self.send(hello)
             await self._send_all(client)
 
+    async def forward(self, client: aiomqtt.Client) -> None:
+        """Send what there is to send, for ever; raises MqttError."""
+        while True:
+            letter = await self._outbox.get()
+            if letter.ends_us is not None and clock.now() >= letter.ends_us:
+                self.unsent += 1
+                continue
+            await publish(client, letter)
+
     async def _send_all(self, client: aiomqtt.Client) -> None:
         try:
-            while True:
-                letter = await self._outbox.get()
-                if letter.ends_us is not None and clock.now() >= letter.ends_us:
-                    self.unsent += 1
-                    continue
-                await publish(client, letter)
+            await self.forward(client)
         except asyncio.CancelledError:
             goodbye = self._user.goodbye(self.session)
             if goodbye and stands(client):

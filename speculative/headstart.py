@@ -71,7 +71,7 @@ class HeadStart:
     ) -> None:
         """Ask, make ready, and say how long this silence is worth waiting for, each time more is known.
 
-        Once the pause is over, a reply that comes late is made ready by the turn that joined it, or by nobody.
+        Once the pause is over, a reply that comes late is for the turn that joined it, or for nobody.
         """
 
         def choose() -> None:

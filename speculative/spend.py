@@ -4,10 +4,10 @@
 the words so far                             silence  because
 ===========================================  =======  ==========================================
 mostly went on from here, by the reply bank  most     others who said this had more to say
-settled, and the reply is ready              least    nothing more need come
+settled, and the reply is ready              settled  nothing more need come
 a part of what was asked for                 most     the rest is likely to follow
 end openly (hesitation, digits, "my ...")    most     cutting in costs more than waiting
-mostly ended here, and the reply is ready    least    others who said this were done
+mostly ended here, and the reply is ready    settled  others who said this were done
 nobody understands them                      patient  there is nothing to say yet
 anything else                                usual    longer for a caller who pauses longer
 ===========================================  =======  ==========================================
@@ -19,6 +19,7 @@ never ready before the usual silence. Whatever is chosen lies within the bounds.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -29,16 +30,21 @@ if TYPE_CHECKING:
 
     from voice.endpoint import Endpointing
 
-GOES_ON: Final = 0.35
-"""Fewer of those who got this far had ended: wait..."""
-SURELY: Final = 0.15
+CUT_COSTS: Final = 2
+"""A caller who is cut off costs as much as so many who are answered late."""
+GOES_ON: Final = CUT_COSTS / (1 + CUT_COSTS)
+"""Fewer of those who pause here have ended: wait..."""
+SURELY: Final = 0.25
 """...and so few, even if whoever would answer has what they asked for."""
-ENDS: Final = 0.9
-"""So many of those who got this far had ended: do not."""
+ENDS: Final = 0.95
+"""So many of those who pause here have ended: do not."""
 LONGER: Final = (6, 5)
 """A caller is given 6/5 of the longest pause they lately spoke on after..."""
-PATIENT_US: Final = 650_000
+PATIENT_US: Final = 700_000
 """...up to this: a longer silence would break the promise to whoever has ended."""
+RELEASE_US: Final = 60_000
+"""A word that ends in p, t or k is not over before its release, which may come 200 ms after the voice."""
+_STOPS: Final = re.compile(r"(?:[ptk]|ck|ic|que)\W*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class Words:
     ready: bool = False
     """Its reply can sound at once."""
     ended: float | None = None
-    """Of those who got as far as this, how many had ended, by the reply bank; ``None``: it does not know."""
+    """Of those who pause after this, how many have ended, by the reply bank; ``None``: it does not know."""
     parting: bool = False
     """Whether we have said goodbye."""
 
@@ -65,8 +71,8 @@ class Words:
     def goes_on(self) -> bool:
         """Whether the bank says that they mostly go on.
 
-        It counts words and not pauses: of those who begin with "no" few stop there, but they run on without a
-        pause. So behind a single word a pause says more than the count.
+        Of those who begin with "no" few stop there, but they run on without a pause: so behind a single word
+        a pause says more than its count.
         """
         few = SURELY if self.settled else GOES_ON
         return self.ended is not None and self.ended < few and len(self.text.split()) > 1
@@ -85,28 +91,35 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
     """Return how long to wait after *words*; *pauses_us* are those this caller lately spoke on after."""
     ended = words.ended
     if words.goes_on and not words.parting:
-        return _most(bounds, f"{ended:.0%} of those who got this far had ended")
+        return _most(bounds, f"{ended:.0%} of those who pause here have ended")
     if words.settled and words.ready and not words.acts:
-        return _least(bounds, "it is settled, and the reply is ready")
+        return _settled(words, bounds, "it is settled, and the reply is ready")
     if words.part and not words.parting:
         return _most(bounds, "it is a part of what was asked for")
     if not (words.settled or words.parting) and (end := open_end(words.text)):
         return _most(bounds, f"{end.kind}: {end.word!r}")
     if ended is not None and ended >= ENDS and words.ready and not words.acts:
-        return _least(bounds, f"{ended:.0%} of those who got this far had ended, and the reply is ready")
+        return _settled(
+            words, bounds, f"{ended:.0%} of those who pause here have ended, and the reply is ready"
+        )
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else PATIENT_US
-    usual = max(bounds.least_us, min(max(bounds.silence_us, min(longest, PATIENT_US)), bounds.most_us))
+    usual = max(bounds.silence_us, min(longest, PATIENT_US))
     why = "it may go on" if not words.settled else "the reply is not ready"
     if words.acts:
         why = "the reply has an effect"
     if not words.understood:
         why = "nobody understands it yet"
-    return Silence(usual, "endpoint.silence_ms", why)
+    return _within(bounds, usual, "endpoint.silence_ms", why)
 
 
-def _least(bounds: Endpointing, because: str) -> Silence:
-    return Silence(bounds.least_us, "endpoint.least_ms", because)
+def _settled(words: Words, bounds: Endpointing, because: str) -> Silence:
+    release = RELEASE_US if _STOPS.search(words.text) else 0
+    return Silence(bounds.settled_us + release, "endpoint.settled_ms", because)
 
 
 def _most(bounds: Endpointing, because: str) -> Silence:
     return Silence(bounds.most_us, "endpoint.most_ms", because)
+
+
+def _within(bounds: Endpointing, us: int, rule: str, because: str) -> Silence:
+    return Silence(max(bounds.least_us, min(us, bounds.most_us)), rule, because)

@@ -155,8 +155,15 @@ class Studio:
     def endpointing(self) -> Endpointing:
         """How long silences end a turn, from the configuration."""
         told = self.config.endpoint
-        times = (told.silence_ms, told.start_ms, told.longest_ms, told.least_ms, told.most_ms)
-        return Endpointing(*(ms * MS for ms in times))
+        return Endpointing(
+            silence_us=told.silence_ms * MS,
+            start_us=told.start_ms * MS,
+            longest_us=told.longest_ms * MS,
+            whole_us=told.whole_ms * MS,
+            settled_us=told.settled_ms * MS,
+            least_us=told.least_ms * MS,
+            most_us=told.most_ms * MS,
+        )
 
     def _ahead(self, responder: Responder) -> Speculation | None:
         """Return who works ahead for one call of *responder*."""

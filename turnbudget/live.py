@@ -1,7 +1,7 @@
 """A live call: somebody on a real line, measured and written down like a replay.
 
-Nobody wrote down beforehand what the caller will say, so a turn's zero is the detector's last voiced sample and
-there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``.
+Nobody wrote down beforehand what the caller will say, so a turn's zero is the detector's last voiced sample
+and there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from turnbudget.around import Around, expected, learn, slots
 from turnbudget.names import legible
 from turnbudget.records import CallRecord, LaneRow
 from turnbudget.rows import row
@@ -50,10 +51,13 @@ class LiveCall:
         partial: Callable[[str], None] | None = None,
         source: str = "live",
         half_duplex: bool = False,
+        around: Around | None = None,
     ) -> None:
         """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
 
-        *half_duplex* is for a line that brings our own voice back. Raises ConfigError where the studio's recogniser is a scripted one: it needs a transcript.
+        *half_duplex* is for a line that brings our own voice back; *around* says what is recorded, redacted
+        and known beforehand. Raises ConfigError where the studio's recogniser is a scripted one: it needs a
+        transcript.
         """
         self._line = line
         self._budget_us = studio.budget_us
@@ -61,33 +65,48 @@ class LiveCall:
         self._partial = partial
         self._source = source
         self._reference = Reference()
+        self._around = around or Around()
         parts = studio.parts(line, self._reference, words=False)
         manners = replace(studio.manners, half_duplex=half_duplex)
         self._call = Call(parts, manners, self._entry, taped=writer is not None)
-        self._written = Written(self._call, writer, name=name, told=told)
+        self._responder = parts.responder
+        self.recording = self._around.recording
+        """Whether there is consent; it can be paused while something is said that may not be kept."""
+        self.recording.begin(self._call.epoch_us)
+        self._written = Written(self._call, writer, name=name, told=told, recording=self.recording)
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """What is known by now of what the caller wants, redacted; empty if the responder does not tell."""
+        return self._around.redaction.slots(slots(self._responder), self._around.sensitive)
 
     async def run(self) -> CallRecord:
         """Take the call to its end and return its record; one that is cancelled is written as it came."""
         async with Crew() as crew:
             if self._partial:
                 crew.create_task(self._follow(self._partial), name="partial text")
+            if self._around.facts:
+                crew.create_task(learn(self._responder, self._around.facts), name="facts")
+            if self._around.sensitive:
+                minding = self.recording.mind(lambda: expected(self._responder), self._around.sensitive)
+                crew.create_task(minding, name="recording")
             await self._written.run()
         return self.record()
 
     def record(self) -> CallRecord:
         """Return what there is to say of the call, ended or broken off."""
-        ended, notes = "", ()
-        if isinstance(self._line, Reports):
-            ended, notes = self._line.ended, self._line.notes()
-        return CallRecord(
+        line = self._line if isinstance(self._line, Reports) else None
+        notes = (*(line.notes() if line else ()), *self.recording.notes())
+        record = CallRecord(
             call=self._name,
             source=legible(self._source),
             length_us=self._written.length_us,
             turns=self._written.turns,
             audio=self._written.audio,
-            ended=legible(ended or self._call.ended or "broken off"),
+            ended=legible((line and line.ended) or self._call.ended or "broken off"),
             notes=tuple(map(legible, notes)),
         )
+        return self._around.redaction.record(record)
 
     async def _follow(self, partial: Callable[[str], None]) -> None:
         """Tell *partial* how the utterance reads that the caller is in, '' when it is over."""
@@ -111,7 +130,13 @@ class LiveCall:
             has_words=False,
             budget_us=self._budget_us,
         )
-        self._written.add(msgspec.structs.replace(new, lanes=(*new.lanes, *self._under_way(new))))
+        said = entry.utterance
+        clean = self._around.redaction.row(
+            new,
+            keys=said.text if said and said.secret else "",
+            hidden=self.recording.over(new.speech_began_call_us, new.speech_ended_call_us),
+        )
+        self._written.add(msgspec.structs.replace(clean, lanes=(*new.lanes, *self._under_way(new))))
 
     def _under_way(self, turn: Row) -> Sequence[LaneRow]:
         """Return where in *turn* its sound was under way outside us, if the line knows."""

@@ -7,7 +7,6 @@ ends the running call and leaves a valid, truncated run.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from turnbudget.recorded import sources
 from turnbudget.recorded.script import clips_of
 from turnbudget.recorded.tracks import Reading
 from turnbudget.records import WordErrors
-from turnbudget.runs import TURNS, RunWriter
+from turnbudget.runs import RunWriter, take_away
 from turnbudget.session import Session
 from turnbudget.summary import Header
 from turnbudget.versions import versions
@@ -74,7 +73,7 @@ async def replay(plan: Plan, progress: Progress | None = None) -> Run:
             return await replaying.run(found)
     except BaseException:
         if not replaying.calls:
-            await clock.offload(_take_away, plan.folder)
+            await clock.offload(take_away, plan.folder)
         raise
 
 
@@ -185,14 +184,6 @@ def _open(plan: Plan, path: Path | UsageError) -> tuple[Conversation, list[Clip]
 
     conversation = sources.open_conversation(path, Reading(plan.caller_channel, plan.rate, vad))
     return conversation, clips_of(conversation, plan.pacing, plan.events)
-
-
-def _take_away(folder: Path) -> None:
-    """Remove a run folder in which nothing was measured."""
-    with contextlib.suppress(OSError):
-        if not (folder / TURNS).stat().st_size:
-            (folder / TURNS).unlink()
-            folder.rmdir()
 
 
 def _forgive() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import threading
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
 import msgspec
@@ -57,6 +58,7 @@ class RunWriter:
             folder.mkdir(parents=True, exist_ok=True)
             # Unbuffered: a row that could not be written must not be tried again when the file is closed.
             self._turns = (folder / TURNS).open("xb", buffering=0)
+        self._lock = threading.Lock()  # calls of one run are written from threads of their own
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +77,7 @@ class RunWriter:
         fault = unsound(row)
         if fault:
             raise LedgerError(fault, where=f"call {row.call}, {row.kind} {row.turn}")
-        with _told(self.folder / TURNS):
+        with _told(self.folder / TURNS), self._lock:
             whole = self._turns.tell()
             try:
                 _write(self._turns.write, msgspec.json.encode(row) + b"\n")
@@ -111,6 +113,14 @@ def comparison(folder: Path) -> Comparison | None:
     """Return the comparison that the run in *folder* is one side of, if it is."""
     path = folder / COMPARISON
     return _decode(_read(path), Comparison, str(path)) if path.exists() else None
+
+
+def take_away(folder: Path) -> None:
+    """Remove a run folder in which nothing was measured; where something was, it stays."""
+    with contextlib.suppress(OSError):
+        if not (folder / TURNS).stat().st_size:
+            (folder / TURNS).unlink()
+            folder.rmdir()
 
 
 def compare(folders: Sequence[Path], runs: Sequence[Run], of: Comparison) -> None:

@@ -1,11 +1,12 @@
-"""A call as it is written down while it runs, replayed or live: rows and sound, on disk within two seconds."""
+"""A call as it is written down while it runs, replayed or live: on disk within two seconds."""
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
 import soundfile
 
 from voice import audio, clock
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from turnbudget.recording import Recording
     from turnbudget.records import Row
     from turnbudget.runs import RunWriter
     from voice.call import Call
@@ -31,10 +33,15 @@ class Written:
     """What is written down of *call*; without a *writer* nothing is, and each row is only *told*."""
 
     def __init__(
-        self, call: Call, writer: RunWriter | None, *, name: str, told: Callable[[Row], None]
+        self,
+        call: Call,
+        writer: RunWriter | None,
+        *,
+        name: str,
+        told: Callable[[Row], None],
+        recording: Recording | None = None,
     ) -> None:
-        self.audio = f"{name}.wav" if writer else ""
-        """The name of the call's sound in the run folder."""
+        """Write with *writer*; of the sound as much as *recording* allows, all of it without one."""
         self.length_us = 0
         """How long the call was, once it is over."""
         self.turns = 0
@@ -44,6 +51,13 @@ class Written:
         self._name = name
         self._told = told
         self._due: list[Row] = []
+        self._recording = recording
+        self._sound = Sound(writer.folder / f"{name}.wav") if writer else None
+
+    @property
+    def audio(self) -> str:
+        """The name of the call's sound in the run folder; '' if none was kept."""
+        return self._sound.name if self._sound else ""
 
     def add(self, row: Row) -> None:
         """Tell *row*, and have it written."""
@@ -54,8 +68,8 @@ class Written:
 
     async def run(self, over: Callable[[], None] = lambda: None) -> None:
         """Take the call to its end, where *over* may add rows; if cancelled, it is written so far."""
-        if self._writer:
-            await self._on_disk(self._writer, over)
+        if self._writer and self._sound:
+            await self._on_disk(self._writer, self._sound, over)
             return
         try:
             await self._call.run()
@@ -63,8 +77,9 @@ class Written:
         finally:
             self.length_us = clock.now() - self._call.epoch_us
 
-    async def _on_disk(self, writer: RunWriter, over: Callable[[], None]) -> None:
-        sound = await clock.offload(_open_wav, writer.folder / self.audio)
+    async def _on_disk(self, writer: RunWriter, sound: Sound, over: Callable[[], None]) -> None:
+        if self._allowed:
+            await clock.offload(sound.open)
         with sound, ThreadPoolExecutor(1, "disk") as disk:
             try:
                 async with Crew() as crew:
@@ -76,28 +91,91 @@ class Written:
                 self.length_us = clock.now() - self._call.epoch_us
                 await self._flush(writer, sound, clock.now(), disk)
 
-    async def _flush(
-        self, writer: RunWriter, sound: soundfile.SoundFile, until_us: int, disk: Executor
-    ) -> None:
+    @property
+    def _allowed(self) -> bool:
+        """Whether sound may be kept."""
+        return self._recording is None or self._recording.consent
+
+    async def _flush(self, writer: RunWriter, sound: Sound, until_us: int, disk: Executor) -> None:
         """Bring rows and sound to disk; begun, it ends, even if the call is broken off meanwhile."""
         block = self._call.tape.take(until_us)
+        if self._recording:
+            block = self._recording.muted(block, sound.place)
         rows, self._due = self._due, []
-        await asyncio.shield(clock.offload(_write, writer, sound, block, rows, executor=disk))
+        keep = sound.write if self._allowed else sound.skip
+        refused = self._recording is not None and self._recording.refused
+        steps = (keep, block, rows, writer, sound.remove if refused else None)
+        await asyncio.shield(clock.offload(_write, *steps, executor=disk))
 
 
-def _write(writer: RunWriter, sound: soundfile.SoundFile, block: audio.Int16, rows: Sequence[Row]) -> None:
+class Sound:
+    """A call's stereo file at *path*, made once there is something that may be kept."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = 0
+        """So many samples have passed, kept or not."""
+        self._path = path
+        self._file: soundfile.SoundFile | None = None
+        self._removed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    @property
+    def name(self) -> str:
+        """What it is called; '' if there is none."""
+        return self._path.name if self._file and not self._removed else ""
+
+    def open(self) -> None:
+        """Make the file; raises RunError."""
+        try:
+            self._file = soundfile.SoundFile(
+                str(self._path), "w", samplerate=audio.RATE, channels=2, subtype="PCM_16"
+            )
+        except (OSError, soundfile.LibsndfileError) as error:
+            remedy = "choose a place that can be written"
+            raise RunError(f"cannot be written ({error})", where=str(self._path), remedy=remedy) from None
+
+    def write(self, block: audio.Int16) -> None:
+        """Write *block*, behind silence where something was skipped; raises RunError."""
+        if self._file is None:
+            self.open()
+        file = self._file
+        try:
+            while file and (missing := self.place - file.frames):
+                file.write(np.zeros((min(missing, audio.RATE), 2), np.int16))
+            if file:
+                file.write(block)
+        except (OSError, soundfile.LibsndfileError) as error:
+            remedy = "free some space"
+            raise RunError(f"cannot be written ({error})", where=str(self._path), remedy=remedy) from None
+        self.place += len(block)
+
+    def skip(self, block: audio.Int16) -> None:
+        """Know of *block*, and keep nothing of it."""
+        self.place += len(block)
+
+    def remove(self) -> None:
+        """Keep nothing of what was written."""
+        self._removed = True
+        if self._file:
+            self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _write(
+    keep: Callable[[audio.Int16], None],
+    block: audio.Int16,
+    rows: Sequence[Row],
+    writer: RunWriter,
+    remove: Callable[[], None] | None,
+) -> None:
     for row in rows:
         writer.append(row)
-    try:
-        sound.write(block)
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise RunError(f"cannot be written ({error})", where=sound.name, remedy="free some space") from None
-
-
-def _open_wav(path: Path) -> soundfile.SoundFile:
-    try:
-        return soundfile.SoundFile(str(path), "w", samplerate=audio.RATE, channels=2, subtype="PCM_16")
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise RunError(
-            f"cannot be written ({error})", where=str(path), remedy="choose a place that can be written"
-        ) from None
+    keep(block)
+    if remove:
+        remove()

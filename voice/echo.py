@@ -31,8 +31,10 @@ APART_US: Final = 40 * MS
 class Guard:
     """How an echo is told from a caller."""
 
-    margin_db: float = 9.0
+    margin_db: float = 6.0
     """A caller is so much louder than the echo can be: a room and a moment add to what was learnt."""
+    open_us: int = 200 * MS
+    """A caller who was louder is heard for so long: words have soft parts."""
     tail_us: int = 200 * MS
     """A room rings on for so long."""
     lag_us: int = 500 * MS
@@ -57,6 +59,7 @@ class Echo:
         self._learnt_at = 0
         self._lag: int | None = None
         self._gain = 1.0
+        self._heard_at = -audio.RATE
 
     @property
     def lag_us(self) -> int | None:
@@ -84,7 +87,11 @@ class Echo:
         ours = self._ours.between(back - size - self._tail, back + size)
         loudest = max((_power(ours[at : at + size]) for at in range(0, ours.size, size)), default=0.0)
         echo: float = loudest * self._gain * self._margin
-        return echo > 0.0 and echo >= _power(self._theirs.between(ended - size, ended))
+        if echo <= 0.0:
+            return False
+        if _power(self._theirs.between(ended - size, ended)) > echo:
+            self._heard_at = ended
+        return ended - self._heard_at >= _places(self._guard.open_us)
 
     def _learn(self) -> None:
         """Compare what came in lately with what went out before it."""

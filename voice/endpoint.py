@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 USUAL: Final = "endpoint.silence_ms"
 """The setting that ends a pause of which nothing is known."""
+PAUSE: Final = audio.samples(300_000)
+"""So long a silence is a caller's pause, which speech that merely goes on does not have."""
 TOGETHER: Final = 3
 """Voice has come together within so many times what opens a turn; what is older is blips before it."""
 
@@ -34,7 +36,11 @@ class Endpointing:
     start_us: int = 90_000
     """Voice that opens a turn, or takes it up after a pause; shorter is a click."""
     longest_us: int = 10_000_000
-    """An utterance is taken as over after so long, whoever or whatever keeps sounding."""
+    """Sound without a pause of 300 ms is taken as over after so long, whoever or whatever sounds..."""
+    whole_us: int = 30_000_000
+    """...and an utterance after so long, however many pauses there are in it."""
+    settled_us: int = 150_000
+    """Silence that ends a turn whose words are whole: a stop consonant closes for as long."""
     least_us: int = 100_000
     """The shortest silence anybody may choose for a pause."""
     most_us: int = 1_500_000
@@ -87,6 +93,7 @@ class Endpoint:
         self._most = audio.samples(settings.most_us)
         self._start = audio.samples(settings.start_us)
         self._longest = audio.samples(settings.longest_us)
+        self._whole = audio.samples(settings.whole_us)
         self.began = 0
         """The first voiced sample of the utterance."""
         self._reset()
@@ -99,6 +106,8 @@ class Endpoint:
         self._rising = 0
         self._rose = 0
         self._now = 0
+        self._since = 0
+        """Where sound began that has had no such pause in it since."""
         self._silence, self._rule = self._usual, USUAL
 
     @property
@@ -115,6 +124,16 @@ class Endpoint:
             return None
         self._silence = min(max(audio.samples(silence_us), self._least), self._most)
         self._rule = rule
+        return self._over(self._now, voiced=self._rising > 0)
+
+    def heard(self, until: int) -> Ended | None:
+        """Know that a pause of a chosen length has come to the place *until*; end the turn if it is over.
+
+        The usual pause is counted by the detector's windows, so that it does not matter how sound is cut.
+        """
+        if not self.paused or self._silence == self._usual:
+            return None
+        self._now = max(self._now, until)
         return self._over(self._now, voiced=self._rising > 0)
 
     def so_far(self) -> tuple[int, int]:
@@ -134,9 +153,12 @@ class Endpoint:
             if not self._rises(at, count, voiced=voiced):
                 return None
             self.speaking, self.began, self._last, self._voiced = True, self._rose, ended, self._rising
+            self._since = self.began
             return Began(self.began)
         if self.paused:
             if self._rises(at, count, voiced=voiced):
+                if self._rose - self._last >= PAUSE:
+                    self._since = self._rose
                 self.paused, self._last = False, ended
                 self._voiced += self._rising
                 return self._over(ended, voiced=True) or WentOn(self._rose)
@@ -161,11 +183,13 @@ class Endpoint:
         return self._rising >= self._start
 
     def _over(self, now: int, *, voiced: bool) -> Ended | None:
-        blip = self._rising and self._silence < self._usual  # or the caller, going on
+        blip = self._rising and self._silence != self._usual  # or the caller, going on
         if self.paused and not voiced and not blip and now - self._last >= self._silence:
             rule = self._rule
-        elif now - self.began >= self._longest:
+        elif not self.paused and now - self._since >= self._longest:
             rule = "endpoint.longest_ms"
+        elif now - self.began >= self._whole:
+            rule = "endpoint.whole_ms"
         else:
             return None
         ended = Ended(self.began, self._last, rule, self._voiced)

@@ -181,6 +181,8 @@ class Ear:
         self._window = pending
         if self._dictation and not self._endpoint.paused:
             self._dip(self._dictation)
+        elif signal := self._endpoint.heard(self._media.next):
+            self._follow(signal)
         self._read()
 
     def _dip(self, dictation: Dictation) -> None:

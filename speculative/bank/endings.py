@@ -24,6 +24,8 @@ TRUST: Final = 2.0
 """So many cases the next shorter stretch counts for."""
 LEAST: Final = 2
 """Words heard but once are left out: they tell little, and may be somebody's."""
+TELLING: Final[frozenset[Span]] = frozenset({"turn", "3", "2"})
+"""Stretches that are about a text; a single word stands in too many."""
 LONGEST: Final = 12
 """Words of the longest beginning that is remembered as a whole."""
 LONGEST_TURN: Final = 120
@@ -93,6 +95,11 @@ class Endings:
                 likely = (counts[0] + TRUST * likely) / (counts[1] + TRUST)
             before = counts
         return likely
+
+    def knows(self, text: str, agent_last: str) -> bool:
+        """Whether enough of *text* was heard before for the counts to be about it, and not about any."""
+        evidence = self._evidence(general(text, self._choices), agent_last)
+        return any(span in TELLING and counts[1] >= LEAST for _, span, _, counts in evidence)
 
     def because(self, text: str, agent_last: str) -> str:
         """Return the counts that decide about *text* most."""

@@ -2,7 +2,7 @@
 
 The shelf is asked with the words of a *reply*, never with the caller's: what to say is decided before, with
 the dialogue known, and the shelf only knows how it sounds. It keeps what it is told to keep, and never what
-passes by. What holds a caller's data is kept in that call's own :class:`~speculative.shelf.call_shelf.CallShelf`.
+passes by. What holds a caller's data is kept in that call's own shelf (:mod:`speculative.shelf.call_shelf`).
 """
 
 from __future__ import annotations

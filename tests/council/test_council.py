@@ -133,8 +133,8 @@ async def test_an_action_proposed_on_a_guess_never_runs():
 
     async with table(Says("pay", Opinion("Paid.", 0.9, action=Action("pay"))), tools={"pay": pay}) as call:
         for _ in range(4):
-            assert await call.ask("pay it", guess=True) is None
-            assert "no guess" in call.took
+            guessed = await call.ask("pay it", guess=True)
+            assert (guessed.text, guessed.acts) == ("Paid.", True)
         assert ran == []
         assert (await call.ask("pay it")).text == "Paid."
         assert len(ran) == 1
@@ -228,7 +228,7 @@ async def test_a_turn_superseded_while_its_action_runs_is_told_once_and_done_onc
     played = await play(
         says("yes", after_us=0),
         stays(620 * MS),
-        says("thank you", when="at once", pause_us=0),
+        says("and my card", when="at once", pause_us=0),
         responder=council(agent, tools={"pay": pay}),
     )
     assert played.outcomes == ["superseded", "answered"]

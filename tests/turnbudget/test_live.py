@@ -1,4 +1,4 @@
-"""A live call leaves what a replay leaves: rows that sum, a stereo recording, and a record of how it ended."""
+"""A live call leaves what a replay leaves: rows that sum, a stereo recording, a record of how it ended."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_recorded_it_is_a_run_like_any_other(tmp_path):
     sound, rate = soundfile.read(tmp_path / "run" / "talk.wav", dtype="int16")
     assert rate == audio.RATE
     assert abs(audio.us(len(sound)) - record.length_us) < MS
-    for row in talk.rows:
+    for row in talk.turns:
         [out] = [lane for lane in row.lanes if lane.name == "device out"]
         sounds = audio.samples(row.speech_ended_call_us + out.began_us)  # the tape holds what was handed over
         assert np.abs(sound[sounds : sounds + 160, 1]).max() > 1_000

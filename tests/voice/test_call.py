@@ -19,7 +19,6 @@ from stage import (
     prepared,
     says,
     speech,
-    spent,
     stays,
 )
 

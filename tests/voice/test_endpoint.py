@@ -112,10 +112,18 @@ def test_whoever_keeps_sounding_is_cut_off():
 
 def test_the_cap_is_kept_in_the_very_window_that_takes_speech_up_again():
     windows = "V" * 26 + "." + "V" * 8
-    endpointing = Endpointing(50 * MS, 129 * MS, longest_us=1_000 * MS)
+    endpointing = Endpointing(50 * MS, 129 * MS, whole_us=1_000 * MS)
     found = signals(windows, endpointing, window=512)
     assert [type(signal) for _, signal in found] == [Began, Paused, Ended]
     assert found[-1][0] == 32 * 512
+    assert found[-1][1].rule == "endpoint.whole_ms"
+
+
+def test_who_pauses_may_go_on_beyond_the_cap_for_sound_without_a_pause():
+    """An address is dictated for a quarter of a minute, with pauses; noise has none."""
+    found = signals(("V" * 100 + "." * 20) * 6 + "." * 20, Endpointing(longest_us=3_000 * MS))
+    assert [type(signal) for _, signal in found].count(Ended) == 1
+    assert found[-1][1].rule == "endpoint.silence_ms"
 
 
 def test_voice_is_counted_without_the_pauses():
@@ -137,6 +145,7 @@ settings = st.builds(
     silence_us=st.integers(50, 1_500).map(lambda ms: ms * MS),
     start_us=st.integers(0, 300).map(lambda ms: ms * MS),
     longest_us=st.integers(1_000, 4_000).map(lambda ms: ms * MS),
+    whole_us=st.integers(4_000, 6_000).map(lambda ms: ms * MS),
 )
 sizes = st.sampled_from([160, 320, 512])
 
@@ -175,14 +184,18 @@ def test_every_place_lies_inside_the_turn(string, endpointing, size, off):
 
 @given(windows, settings, sizes, st.integers(-6_000, 600))
 def test_a_rule_means_what_it_says(string, endpointing, size, off):
-    """A silence that ends a turn is at least as long as set, and no turn outlasts the cap by a window."""
+    """A silence that ends a turn is at least as long as set, and no turn outlasts the caps by a window."""
     for now, signal in signals(string, endpointing, edges=lambda now: now + off, window=size):
         if isinstance(signal, Ended):
-            assert audio.us(now - signal.began) < endpointing.longest_us + audio.us(size + 1)
+            assert audio.us(now - signal.began) < endpointing.whole_us + audio.us(size + 1)
             if signal.rule == "endpoint.silence_ms":
                 assert audio.us(now - signal.at) >= endpointing.silence_us - 63
             else:
-                assert audio.us(now - signal.began) >= endpointing.longest_us - 63
+                cap = {
+                    "endpoint.longest_ms": endpointing.longest_us,
+                    "endpoint.whole_ms": endpointing.whole_us,
+                }
+                assert audio.us(now - signal.began) >= cap[signal.rule] - 63
 
 
 @given(windows, settings, sizes)

@@ -70,7 +70,6 @@ class Playout {
     this.looking = 0;       // the reply whose first audible sample is looked for
     this.reply = 0;
     this.rise = 0;          // samples of a fade-in left
-    this.fall = 0;          // samples of a fade-out left, after which all is dropped
     this.dryS = -1;
     this.firstS = null;     // arrival of a reply's first frame, and how late the others were
     this.frames = 0;
@@ -103,13 +102,15 @@ class Playout {
   clear() {
     const names = this.waiting.filter((item) => item.mark).map((item) => item.mark);
     if (names.length) this.tell({ cleared: names });
-    this.waiting = this.waiting.filter((item) => item.sound);
-    if (this.playing && this.waiting.length) this.fall = EDGE;
-    else this.stop();
+    const sounding = this.playing && this.waiting.find((item) => item.sound);
+    const tail = sounding ? sounding.sound.slice(this.place, this.place + EDGE) : [];
+    this.stop();
+    for (let i = 0; i < tail.length; i++) tail[i] *= 1 - (i + 1) / tail.length;
+    if (tail.length) [this.waiting, this.playing] = [[{ sound: tail }, { end: true }], true];
   }
 
   stop() {
-    [this.waiting, this.place, this.playing, this.dueS, this.fall, this.dryS] = [[], 0, false, null, 0, -1];
+    [this.waiting, this.place, this.playing, this.dueS, this.dryS, this.looking] = [[], 0, false, null, -1, 0];
   }
 
   /** The next sample, which sounds at the context's frame `frame`. */
@@ -136,10 +137,6 @@ class Playout {
       this.looking = 0;
     }
     if (this.rise) sample *= 1 - --this.rise / EDGE;
-    if (this.fall) {
-      sample *= this.fall / EDGE;
-      if (--this.fall === 0) this.stop();
-    }
     return sample;
   }
 
@@ -147,7 +144,7 @@ class Playout {
     if (item.reply) this.looking = item.reply;
     if (item.mark) this.tell({ played: item.mark, frame });
     if (item.end) {
-      this.playing = false;
+      this.playing = this.waiting.some((other) => other.sound);
       this.holdS = Math.min(MOST_S, Math.max(LEAST_S, this.late + SPARE_S, this.holdS - STEP_S / 2));
       this.tell({ held: this.holdS, underruns: this.underruns });
     }
@@ -164,11 +161,14 @@ class Line extends AudioWorkletProcessor {
     this.open = false;
     this.at = 0;             // the place of the frame that is being filled
     this.filled = 0;
+    this.heard = 0;          // samples heard since `began`, whether sent or not
+    this.began = 0;          // the context's frame at which the first of them was captured
+    this.expected = 0;       // the context's frame at which we are called next
     this.fresh();
     this.ready = new Float32Array(4096);   // our voice at the context's rate, for the quanta to come
     this.count = 0;
     this.given = 0;          // samples of ours given to the resampler since `anchor`
-    this.anchor = null;      // the context's frame at which the first of them sounds
+    this.anchor = 0;         // the context's frame at which the first of them sounds
     this.block = new Float32Array(BLOCK);
     this.port.onmessage = ({ data }) => this.take(data);
   }
@@ -200,20 +200,21 @@ class Line extends AudioWorkletProcessor {
   hear(sample) {
     const bounded = Math.max(-1, Math.min(1, sample));
     this.power += bounded * bounded;
+    this.heard++;
     this.samples[this.filled++] = Math.min(32767, Math.round(bounded * 32768));
     if (this.filled < FRAME) return;
     if (this.open) {
       new DataView(this.frame).setUint32(0, this.at, true);
       const level = Math.sqrt(this.power / FRAME);
-      this.port.postMessage({ heard: this.frame, level, at: this.at, frame: this.began }, [this.frame]);
+      const frame = this.began + (this.heard - FRAME) * this.ratio;
+      this.port.postMessage({ heard: this.frame, level, at: this.at, frame }, [this.frame]);
       this.at += FRAME;
     }
     this.filled = 0;
     this.fresh();
   }
 
-  speak(output, began) {
-    if (this.anchor === null) this.anchor = began;
+  speak(output) {
     while (this.count < output.length) {
       for (let i = 0; i < BLOCK; i++) {
         const frame = this.anchor + this.given++ * this.ratio;
@@ -226,18 +227,21 @@ class Line extends AudioWorkletProcessor {
     this.count -= output.length;
   }
 
+  /** Frames of the context at which nobody called us: neither end may believe that they did not pass. */
+  catchUp() {
+    const missed = currentFrame - this.expected;
+    if (!missed) return;
+    this.anchor += missed;
+    this.began += missed;
+    if (this.open) this.at += Math.round(missed / this.ratio);
+  }
+
   process(inputs, outputs) {
-    const input = inputs[0][0] || new Float32Array(outputs[0][0].length);
-    // The frame that is being filled began so long before this quantum as it holds samples already, and the
-    // filter holds back half its length.
-    if (this.filled === 0) this.began = currentFrame - this.down.half;
-    let index = 0;
-    this.down.feed(input, (sample) => {
-      if (this.filled === 0) this.began = currentFrame - this.down.half + index * this.ratio;
-      index++;
-      this.hear(sample);
-    });
-    this.speak(outputs[0][0], currentFrame);
+    const output = outputs[0][0];
+    this.catchUp();
+    this.expected = currentFrame + output.length;
+    this.down.feed(inputs[0][0] || new Float32Array(output.length), (sample) => this.hear(sample));
+    this.speak(output);
     return true;
   }
 }

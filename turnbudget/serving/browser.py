@@ -1,32 +1,41 @@
-"""The page's door: who may open its socket, how many at a time, and whose connection a socket goes on with.
+"""The page's door: who gets the page, who may open its socket, and which call a socket goes on with.
 
-A socket is for pages of this server alone (its ``Origin``), and says hello within five seconds or is closed.
-What else it takes to be let in is said by whoever connects: a pass, a tenant, room for one more call.
+The page carries a pass for one call. Where only this machine reaches us anybody on it gets one; elsewhere it
+is given for tenants alone whose ``lines`` name ``browser``. A socket is for pages of this server (its
+``Origin``), says hello soon or is closed, and is one of a few of its address.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
 
+from turnbudget.serving.config import is_loopback
+from turnbudget.serving.connection import Connection
+from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
+from turnbudget.serving.page import asset, page
 from turnbudget.serving.refused import Refused
 from turnbudget.serving.talk import Talk, send
-from voice import clock
 from voice.lines.browser import LONGEST, Hello, read_hello
 from voice.lines.control import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from turnbudget.serving.doorstep import Doorstep
+    from turnbudget.serving.events import Happening
+    from turnbudget.serving.floor import Floor
     from turnbudget.serving.talk import Peer
+    from turnbudget.serving.tenants import Tenant
+    from voice.call import Call
 
-HELLO_US: Final = 5 * clock.SECOND
-"""How long an open socket may say nothing."""
+KIND: Final = "browser"
 BEAT_S: Final = 2.0
 """A page that does not answer a beat is gone, though its socket may not know."""
 MOST: Final = 8
@@ -42,6 +51,7 @@ class Talks:
     def __init__(
         self,
         connect: Connect,
+        doorstep: Doorstep,
         *,
         origins: Collection[str] = (),
         most: int = MOST,
@@ -49,9 +59,11 @@ class Talks:
     ) -> None:
         """Let *connect* take the calls of our own page, and of pages from *origins* (``https://…``).
 
-        *most* sockets of one *address* at a time; behind a proxy *address* has to say whose they are.
+        Until it has said hello a socket waits on the *doorstep*. There are at most
+        *most* of one *address* at a time; behind a proxy *address* has to say whose they are.
         """
         self._connect = connect
+        self._doorstep = doorstep
         self._origins = origins
         self._most = most
         self._address = address
@@ -83,10 +95,17 @@ class Talks:
         """Carry the connection to its end; raises Refused."""
         if sockets > self._most:
             raise Refused(f"{self._most} connections from one address are the most at a time")
-        text = ""
-        async with clock.move_on_at(clock.now() + HELLO_US):
+
+        def drop(_: str) -> None:
+            if request.transport:
+                request.transport.abort()
+
+        self._doorstep.enter(socket, drop)
+        try:
             first = await socket.receive()
-            text = first.data if first.type is aiohttp.WSMsgType.TEXT else ""
+        finally:
+            self._doorstep.leave(socket)
+        text = first.data if first.type is aiohttp.WSMsgType.TEXT else ""
         hello = read_hello(text)
         if not isinstance(hello, Hello):
             raise Refused(hello.why)
@@ -102,3 +121,70 @@ class Talks:
             await talk.run(peer, text, socket)
         finally:
             del self._talks[talk.key]
+
+    def of(self, call: str) -> Talk | None:
+        """Return the connection whose call is named *call* by its dialect."""
+        return next((talk for talk in self._talks.values() if talk.id == call), None)
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """Who runs a call and lets it be looked at."""
+
+    call: Call | None
+
+
+class _Showing:
+    """Tells each page of its own call, and nothing of others."""
+
+    def __init__(self, floor: Floor, talks: Talks) -> None:
+        self._floor = floor
+        self._talks = talks
+        self._shown: dict[str, Talk] = {}
+
+    def __call__(self, happening: Happening) -> None:
+        match happening:
+            case CallBegan(call=name, info=info) if talk := self._talks.of(info.call):
+                running: object = self._floor.calls.get(name)
+                if isinstance(running, Follows):
+                    talk.follow(partial(_call_of, running))
+                self._shown[name] = talk
+            case TurnEnded(call=name, row=row) if name in self._shown:
+                self._shown[name].told(row)
+            case CallEnded(call=name):
+                self._shown.pop(name, None)
+            case _:
+                pass
+
+
+def _call_of(running: Follows) -> Call | None:
+    return running.call
+
+
+def mount(app: web.Application, floor: Floor) -> None:
+    """Add the page, its files and its socket to *app*."""
+
+    def connect(request: web.Request, hello: Hello, talk: Talk) -> Connection:
+        return Connection(talk.dialect, talk, floor, floor.door.guest(hello.token, request))
+
+    async def home(request: web.Request) -> web.Response:
+        token, _ = floor.door.passes.issue(_tenant(floor, request).name)
+        return page(token, request.host)
+
+    talks = Talks(connect, floor.doorstep)
+    floor.watch(_Showing(floor, talks))
+    app.router.add_get("/", home)
+    app.router.add_get("/page/{name}", asset)
+    app.router.add_get("/talk", talks.talk)
+
+
+def _tenant(floor: Floor, request: web.Request) -> Tenant:
+    """Return whose page *request* asks for (``?tenant=``, or the usual); raises Refused if it has none."""
+    tenant = floor.door.tenants.on_this_machine(request.query.get("tenant", ""), "")
+    if tenant is None:
+        raise Refused("a tenant that is not known", 404)
+    if not floor.serve.local and KIND not in tenant.table.lines:
+        raise Refused(f"no page outside this machine: this tenant's lines do not name {KIND!r}")
+    if floor.serve.local and not is_loopback(urlsplit(f"//{request.host}").hostname or ""):
+        raise Refused("another name than this machine's own")
+    return tenant

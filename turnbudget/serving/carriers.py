@@ -36,7 +36,9 @@ def dialect_of(carrier: str, token: str, query: Mapping[str, str]) -> Dialect:
     """Return what *carrier* speaks on a socket opened with *token* and *query*; raises Refused."""
     match carrier:
         case "asterisk":
-            return PcmWebsocket(ChanWebsocket({name: text for name, text in query.items() if name != "token"}))
+            return PcmWebsocket(
+                ChanWebsocket({name: text for name, text in query.items() if name != "token"})
+            )
         case "vonage":
             return PcmWebsocket(Vonage())
         case "jambonz":

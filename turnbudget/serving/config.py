@@ -34,14 +34,14 @@ class ServeTable(Table, frozen=True):
     """``[serve]``: where the server listens, how much it takes, and who may ask it.
 
     ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a host
-    that is not this machine's own, every caller needs a signature or a token. ``audiosocket_port`` 0: none.
+    that is not this machine's own, every caller needs a signature or a token. Without ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free.
     """
 
     host: str = "127.0.0.1"
     port: Port = 8080
     public: str = ""
     audiosocket_host: str = "127.0.0.1"
-    audiosocket_port: Port = 0
+    audiosocket_port: Port | None = None
     operator_token: str = ""
     twilio_token: str = ""
     most_calls: Count = 40

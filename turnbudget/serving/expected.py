@@ -49,7 +49,8 @@ class ExpectedAudioSocket(AudioSocket):
     def receive(self, message: Message) -> Sequence[Inbound]:
         """Return what a piece of the stream means."""
         return [
-            self._with_all(event) if isinstance(event, Started) else event for event in super().receive(message)
+            self._with_all(event) if isinstance(event, Started) else event
+            for event in super().receive(message)
         ]
 
     def _with_all(self, started: Started) -> Started:

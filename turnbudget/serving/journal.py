@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,7 @@ import msgspec
 from turnbudget.records import Row
 from turnbudget.runs import RunWriter
 from voice import clock
-from voice.errors import RunError
+from voice.errors import LedgerError, RunError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,25 +33,12 @@ DRAWN: Final = 20_000
 log = logging.getLogger(__name__)
 
 
-class SharedWriter(RunWriter):
-    """A run that the threads of several calls write to."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._lock = threading.Lock()
-
-    def append(self, row: Row) -> None:
-        """Write *row*, one at a time."""
-        with self._lock:
-            super().append(row)
-
-
 class Journal:
     """What is written of the calls of one worker."""
 
     def __init__(self, folder: Path) -> None:
         """Begin in *folder*, which must not exist; raises RunError."""
-        self.writer = SharedWriter(folder)
+        self.writer = RunWriter(folder)
         self.rows = 0
         """Rows that were given to be written."""
         self.lost = 0
@@ -114,6 +100,8 @@ class Journal:
                     self.writer.append(what)
                 else:
                     self._record(what)
+            except LedgerError as error:
+                log.error("%s", error)  # noqa: TRY400 - a false account is worse than none: it is not tried again
             except RunError as error:
                 return number, str(error)
         return len(due), ""

@@ -21,6 +21,8 @@ from voice.lines.browser import Browser, pong
 from voice.lines.control import compact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from turnbudget.records import Row
     from voice.call import Call
     from voice.lines.dialect import Message
@@ -57,14 +59,16 @@ class Talk:
     def __init__(self) -> None:
         self.key = secrets.token_urlsafe(24)
         """Who knows it may go on with the call; its page alone was told."""
-        self.dialect = Browser()
+        self.id = secrets.token_hex(8)
+        """What the call is named before it has a name of ours."""
+        self.dialect = Browser(self.id)
         self._outbox: Outbox | None = None
         self._kept: list[str] = []
         self._closed = asyncio.Event()
         self._arrived = asyncio.Event()
         self._arrivals: list[tuple[web.WebSocketResponse, asyncio.Event]] = []
         """Sockets on which the page has come back, and what each of them waits for."""
-        self._call: Call | None = None
+        self._calls: Callable[[], Call | None] = lambda: None
         self._shown: tuple[str, str] = ("", "")
 
     # --- the connection's wire ---------------------------------------------------------------------
@@ -79,7 +83,8 @@ class Talk:
     def close(self) -> None:
         """Close behind what waits to be written."""
         if not self._closed.is_set():
-            self.write(compact(event="over", because=self._call.ended if self._call else ""))
+            call = self._calls()
+            self.write(compact(event="over", because=call.ended if call else ""))
             self._closed.set()
 
     def abort(self, why: str) -> None:
@@ -90,20 +95,20 @@ class Talk:
 
     # --- what the page shows -----------------------------------------------------------------------
 
-    def follow(self, call: Call) -> None:
-        """Show from now on who has the floor in *call*, and its caller's words."""
-        self._call = call
+    def follow(self, calls: Callable[[], Call | None]) -> None:
+        """Show from now on who has the floor in the call that *calls* gives, once it does, and the words."""
+        self._calls = calls
 
     def told(self, row: Row) -> None:
         """Show a turn's *row*, with its zero as a place in the page's own sound and on our clock."""
-        if call := self._call:
+        if call := self._calls():
             zero_us = call.epoch_us + row.speech_ended_call_us
             at = audio.samples(zero_us - call.ear.epoch_us)
             self.write(compact(event="row", row=row, zero_at=at, zero_us=zero_us))
 
     def _look(self) -> None:
         """Show what has changed."""
-        call = self._call
+        call = self._calls()
         if call is None or not hasattr(call, "ear"):  # it has not begun to run
             return
         stretch = call.ear.stretch
@@ -128,14 +133,14 @@ class Talk:
                 served.set()
                 if self._closed.is_set():
                     return
-                if self._call:
-                    self._call.mouth.hold()
+                if call := self._calls():
+                    call.mouth.hold()
                 coming = await self._come_back()
                 if coming is None:
                     return
                 socket, served = coming
-                if self._call:
-                    self._call.mouth.go_on()
+                if call := self._calls():
+                    call.mouth.go_on()
         finally:
             peer.lost()
             served.set()

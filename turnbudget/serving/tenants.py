@@ -77,4 +77,3 @@ class Tenants:
 def digits(number: str) -> str:
     """Return the digits of *number*: ``+1 555-0100``, ``15550100`` and ``sip:15550100@host`` are one."""
     return _NO_DIGITS.sub("", number.partition("@")[0])
-

@@ -106,7 +106,9 @@ class Browser:
     transport: Literal["websocket", "tcp"] = "websocket"
     abilities = ABILITIES
 
-    def __init__(self) -> None:
+    def __init__(self, call: str) -> None:
+        """Speak for the call that is named *call*: a page has no name for it."""
+        self._call = call
         self._said: Framed | None = None
         """There is one while the call lives."""
         self._over = False
@@ -191,7 +193,7 @@ class Browser:
         if isinstance(hello, Odd):
             return self._end(hello)
         self._said = Framed(called("pcm16"), audio.FRAME)
-        return Started(CallInfo("", token=hello.token))
+        return Started(CallInfo(self._call, token=hello.token))
 
     def _listen(self, data: bytes) -> Inbound:
         if len(data) != BYTES:

@@ -17,6 +17,7 @@ import numpy as np
 
 from voice import audio, clock
 from voice.echo import Echo
+from voice.errors import LineError
 from voice.line import Frame
 from voice.lines.beside import Beside
 from voice.lines.playout import Playout
@@ -35,7 +36,11 @@ log = logging.getLogger(__name__)
 RING: Final = 200
 """Blocks kept for a loop that is held up: two seconds of a card that gives 10 ms at a time."""
 QUIET_US: Final = 3 * clock.SECOND
-"""A card that gives nothing for so long is gone, whatever it says; PulseAudio takes 1.8 s to begin."""
+"""A card that gives nothing for so long is gone, whatever it says."""
+STEADY_US: Final = 200 * clock.MS
+"""A card that hears and plays for so long without a break has begun."""
+BEGIN_US: Final = 8 * clock.SECOND
+"""A card that has not begun by then never will; PulseAudio takes 2 s."""
 SMOOTH: Final = 32
 """Blocks that the way in is a running mean of, about."""
 SILENT_DB: Final = -96.0
@@ -66,6 +71,8 @@ class Microphone:
         self._echo = Echo() if canceller is None else None
         self._ring: deque[_Block] = deque()
         self._into_us = 0.0
+        self._asked = 0
+        """Samples that the card wanted to play."""
         self._next = self._taken = self._at = 0
         """Places: of what the card gives next, of what was taken of it, and of the next frame."""
         self._near: Int16 = audio.silence(0)
@@ -76,6 +83,8 @@ class Microphone:
         self._early = 0
         self._lost = 0
         self._ended = ""
+        self.broken = False
+        """Whether it was the card that ended the line."""
         self.open_mic = True
         """Whether the caller is heard; else silence is."""
         self.level_db = SILENT_DB
@@ -119,6 +128,27 @@ class Microphone:
         """Start the card; what it hears before anybody listens is counted, and lost. Raises LineError."""
         self._loop = asyncio.get_running_loop()
         self._card.start(self)
+
+    async def ready(self) -> None:
+        """Wait until the card hears and plays steadily; raises LineError if it does not come to that.
+
+        A sound server may stand still for seconds after its first blocks, and a greeting would be lost.
+        """
+        if self._loop is None:
+            self.open()
+        by = clock.now() + BEGIN_US
+        steady = False
+        while not steady and not self._ended:
+            heard, asked = self._next, self._asked
+            await clock.sleep(STEADY_US)
+            least = self._card.rate * STEADY_US // clock.SECOND // 2
+            steady = min(self._next - heard, self._asked - asked) >= least
+            if clock.now() >= by and not steady:
+                self.gone("the sound card does not begin to hear and play")
+        if self._ended:
+            raise LineError(self._ended, remedy="look whether its sound server runs, or choose another")
+        self._ring.clear()
+        self._lost = 0
 
     def close(self) -> None:
         """Stop the card."""
@@ -168,7 +198,7 @@ class Microphone:
             async with clock.move_on_at(by) as scope:
                 await self._news.wait()
             if scope.expired():
-                self._ended = "the microphone gives no sound any more"
+                self.gone("the microphone gives no sound any more")
         return not self._ended
 
     def _frames(self, block: _Block) -> Iterator[Frame]:
@@ -209,12 +239,14 @@ class Microphone:
 
     def wanted(self, count: int, lead_us: int) -> bytes:
         """Return what to play, and keep it for comparison with what will be heard."""
+        self._asked += count
         data = self._playout.take(count, lead_us).tobytes()
         self._played.keep(data)
         return data
 
     def gone(self, why: str) -> None:
         """Take the call's reason to end from the card."""
+        self.broken |= not self._ended
         self._ended = self._ended or why
         self._wake()
 

@@ -1,4 +1,4 @@
-"""A microphone and a speaker as a line: nothing heard is misplaced, nothing said clicks, nothing breaks a call."""
+"""A microphone and a speaker as a line: nothing heard is misplaced, nothing said clicks."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ async def test_what_is_cleared_falls_silent_within_a_frame_and_does_not_click():
             await say(line, spoken)
     line.clear()
     cut = place.played.size
-    line.send(np.concatenate((audio.fade(spoken[5_000 : 5_000 + audio.EDGE], ended=True), audio.silence(240))))
+    line.send(
+        np.concatenate((audio.fade(spoken[5_000 : 5_000 + audio.EDGE], ended=True), audio.silence(240)))
+    )
     await clock.sleep(200 * MS)
     after = place.played[cut:]
     assert np.flatnonzero(after)[-1] < audio.FRAME
@@ -190,7 +192,7 @@ async def test_what_is_cleared_falls_silent_within_a_frame_and_does_not_click():
 
 @pytest.mark.parametrize("ppm", [-500, 500])
 async def test_clocks_that_run_apart_never_add_up(ppm):
-    """Ten times the drift of bad cards: replies of 3 s for a minute, each whole, each as late as the first."""
+    """Replies of 3 s for a minute, each whole, each as late as the first."""
     place, spoken = Place(seconds=70), voice(3.0)
     line = Microphone(SimulatedCard(place, mic_ppm=ppm, speaker_ppm=-ppm))
     line.open()
@@ -269,7 +271,9 @@ def test_the_canceller_takes_our_voice_out_and_leaves_the_callers():
         canceller = Canceller()
         near = near.astype(np.int16)
         frames = range(0, near.size, audio.FRAME)
-        return audio.join([canceller.clean(near[a : a + audio.FRAME], ours[a : a + audio.FRAME]) for a in frames])
+        return audio.join(
+            [canceller.clean(near[a : a + audio.FRAME], ours[a : a + audio.FRAME]) for a in frames]
+        )
 
     def db(sound):
         return 20 * np.log10(np.sqrt(np.mean(np.square(sound.astype(float)))) / 32768 + 1e-9)

@@ -1,0 +1,130 @@
+"""One call's work ahead of its turns, driven step by step: what is asked, and how long a pause is to last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from voices import Voice, shelved
+
+from speculative.ranks import Ranks
+from speculative.speculation import Speculation
+from voice import clock
+from voice.budget import Budget
+from voice.clock import MS, SECOND
+from voice.crew import Crew
+from voice.endpoint import Endpointing
+from voice.ledger import Ledger
+from voice.responder import Question, Reply, Said
+
+BOUNDS = Endpointing()
+QUICK, USUAL, LONG = BOUNDS.settled_us, BOUNDS.silence_us, BOUNDS.most_us
+
+
+class Answers:
+    """A responder that gives to the n-th question the n-th of *given*: a text, a reply, an error, a call.
+
+    The last stays. A text is a settled reply.
+    """
+
+    name = "answers"
+
+    def __init__(self, *given, foresees=(), delay_us=0):
+        self.given = given or ("Yes, it is.",)
+        self.foresees = tuple(foresees)
+        self.delay_us = delay_us
+        self.asked = []
+        self.cancelled = 0
+
+    async def make_ready(self, history):
+        """Have nothing to make ready."""
+
+    def fixed(self):
+        return ()
+
+    def foreseen(self):
+        return self.foresees
+
+    async def answer(self, question):
+        what = self.given[min(len(self.asked), len(self.given) - 1)]
+        self.asked.append(question.said)
+        try:
+            await clock.sleep(self.delay_us)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if callable(what):
+            what = await what()
+        if isinstance(what, Exception):
+            raise what
+        return Reply(what, "answers", settled=True) if isinstance(what, str) else what
+
+
+class Talk:
+    """A call as a Speculation is told of it."""
+
+    def __init__(self, speculation, crew, shelf, voice):
+        self.speculation = speculation
+        self.crew = crew
+        self.shelf = shelf
+        self.voice = voice
+        self.history = []
+        self.waits = []
+        """What each pause was told to last, with its number."""
+        self.pauses = 0
+        self.zero_us = 0
+
+    def listening(self):
+        self.speculation.listening(tuple(self.history))
+
+    async def pause(self, said, us=200 * MS, *, parting=False):
+        """Pause after *said* for *us*."""
+        self.pauses += 1
+        number, self.zero_us = self.pauses, clock.now()
+        draft, budget = Ledger(self.zero_us), Budget.of(5 * SECOND)
+        question = Question(
+            said, tuple(self.history), budget, draft, self.crew, budget, guess=True, parting=parting
+        )
+
+        def wait(silence_us, rule):
+            self.waits.append((number, silence_us, rule))
+
+        self.speculation.paused(question, draft, wait)
+        await clock.sleep(us)
+
+    async def say(self, said, us=200 * MS):
+        """Say *said*, and be done after a pause of *us*; return the turn's ledger."""
+        self.listening()
+        await self.pause(said, us)
+        return self.settle(said)
+
+    def settle(self, said):
+        ledger = Ledger(self.zero_us)
+        self.speculation.settle(said, ledger)
+        return ledger
+
+    def match(self, said):
+        budget = Budget.of(SECOND)
+        ledger = Ledger(clock.now())
+        return self.speculation.match(
+            Question(said, tuple(self.history), budget, ledger, self.crew, budget)
+        )
+
+    def hear(self, caller, agent):
+        self.history += [Said("caller", caller), Said("agent", agent)]
+
+    def silences(self, pause):
+        """How long *pause* was told to last, one after the other."""
+        return [us for number, us, _ in self.waits if number == pause]
+
+
+@contextlib.asynccontextmanager
+async def talking(responder, *, voice=None, lore=None, ranks=None):
+    """A call, until the block ends."""
+    voice = voice or Voice()
+    async with shelved(voice) as shared, Crew() as crew:
+        shelf = shared.for_call()
+        speculation = Speculation(responder, shelf, BOUNDS, ranks or Ranks(), lore)
+        speculation.begin(crew)
+        yield Talk(speculation, crew, shelf, voice)
+        speculation.hang_up()

@@ -1,0 +1,116 @@
+"""A head start: what a pause is worth waiting for, told each time more is known, and never to another pause."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+from guessing import LONG, QUICK, USUAL, Answers, talking
+from voices import Voice
+
+from speculative.spend import PATIENT_US
+from voice import clock
+from voice.clock import MS, SECOND
+from voice.errors import ComponentError
+from voice.responder import Reply
+
+READY = "Yes, it is."
+
+
+async def test_the_silence_becomes_short_once_the_reply_is_ready():
+    """While nothing is known it is the usual one; it is once the reply has come, until that is rendered."""
+    async with talking(Answers(READY, delay_us=50 * MS)) as talk:
+        await talk.say("what is my balance")
+        assert talk.silences(1) == [USUAL, USUAL, QUICK]
+
+
+async def test_a_reply_on_the_shelf_is_ready_at_once():
+    async with talking(Answers(READY)) as talk:
+        await talk.shelf.keep(READY)
+        await talk.say("what is my balance", us=1 * MS)
+        assert talk.silences(1)[-1] == QUICK
+        assert talk.voice.rendered == [READY]
+
+
+@pytest.mark.parametrize(
+    ("given", "silence"),
+    [
+        (Reply(READY, "a"), USUAL),
+        (Reply(READY, "a", settled=True, acts=True), USUAL),
+        (Reply(READY, "a", part=True), LONG),
+        (Reply("…", "a", settled=True), USUAL),
+        (None, PATIENT_US),
+        (ComponentError("down"), PATIENT_US),
+        (ZeroDivisionError("odd"), PATIENT_US),
+    ],
+)
+async def test_what_the_reply_is_decides_the_silence(given, silence):
+    """TURN-09: what rests on an effect nobody has announced is never said early."""
+    async with talking(Answers(given)) as talk:
+        await talk.say("what is my balance")
+        assert talk.silences(1)[-1] == silence
+
+
+async def test_who_answers_with_an_error_costs_the_head_start_only_and_is_named():
+    async with talking(Answers(ZeroDivisionError("odd"))) as talk:
+        ledger = await talk.say("what is my balance")
+        assert "ZeroDivisionError: odd" in [one.because for one in ledger.decisions]
+
+
+async def test_a_voice_that_fails_leaves_the_usual_silence():
+    async with talking(Answers(READY), voice=Voice(faults={"Yes": 1})) as talk:
+        await talk.say("what is my balance")
+        assert talk.silences(1)[-1] == USUAL
+        assert not talk.shelf.has(READY)
+
+
+async def test_only_the_opening_is_rendered_ahead():
+    async with talking(Answers(f"{READY} And there is more to it.")) as talk:
+        await talk.say("what is my balance")
+        assert talk.voice.rendered == [READY]
+        assert talk.silences(1)[-1] == QUICK
+
+
+def stubborn(until_us):
+    """Ignores its cancellation, and answers after *until_us*."""
+
+    async def answer():
+        until = clock.now() + until_us
+        while clock.now() < until:
+            with contextlib.suppress(asyncio.CancelledError):
+                await clock.sleep_until(until)
+        return READY
+
+    return answer
+
+
+async def test_a_head_start_that_will_not_end_says_nothing_of_the_next_pause():
+    """TURN-07: its reply comes in the pause after, and would have ended that at once."""
+    async with talking(Answers(stubborn(SECOND), Reply("Go on.", "b"))) as talk:
+        talk.listening()
+        await talk.pause("move", 200 * MS)
+        talk.speculation.went_on()
+        await clock.sleep(500 * MS)
+        await talk.pause("move it", SECOND)
+        assert set(talk.silences(2)) == {USUAL}
+        assert talk.silences(1) == [USUAL]
+        assert READY not in talk.voice.rendered
+
+
+async def test_a_reply_that_the_turn_has_joined_says_nothing_of_the_next_pause():
+    """Nor does it render what the turn renders."""
+    async with talking(Answers(READY, Reply("Go on.", "b"), delay_us=SECOND)) as talk:
+        await talk.say("what is my balance", us=600 * MS)
+        talk.listening()
+        await talk.pause("of my savings", 600 * MS)
+        assert set(talk.silences(2)) == {USUAL}
+        assert talk.silences(1) == [USUAL]
+        assert talk.voice.rendered == []
+
+
+async def test_after_a_goodbye_nobody_is_waited_for_longest():
+    async with talking(Answers(Reply("Bye.", "a"))) as talk:
+        talk.listening()
+        await talk.pause("and the", parting=True)
+        assert set(talk.silences(1)) == {USUAL}

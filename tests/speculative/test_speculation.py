@@ -1,0 +1,169 @@
+"""One call's work ahead: what is taken up, what is dropped, what is told of it, and that nothing leaks."""
+
+from __future__ import annotations
+
+import pytest
+from guessing import LONG, QUICK, USUAL, Answers, talking
+from spoken import GREETING, calls
+
+from speculative.bank.mine import mine
+from speculative.lore import Library, Lore
+from speculative.ranks import Ranks
+from voice import clock
+from voice.clock import MS
+from voice.responder import Reply, Said
+
+READY, OTHER = "Yes, it is.", "No, it is not."
+
+
+def guesses(ledger):
+    return [(guess.said, guess.outcome) for guess in ledger.guesses if guess.said]
+
+
+def foreseen(ledger):
+    return {guess.text: guess for guess in ledger.guesses if not guess.said}
+
+
+async def test_the_head_start_on_the_final_words_is_kept_and_the_others_are_waste():
+    async with talking(Answers(READY, delay_us=50 * MS)) as talk:
+        talk.listening()
+        await talk.pause("move", 20 * MS)
+        talk.speculation.went_on()
+        await talk.pause("move fifty", 200 * MS)
+        ledger = talk.settle("Move fifty.")
+        assert guesses(ledger) == [("move", "dropped"), ("move fifty", "kept")]
+        dropped, kept = [lane for lane in ledger.lanes if lane.name == "head start"]
+        assert (dropped.outcome, dropped.wasted_us, dropped.saved_us) == ("dropped", 20 * MS, 0)
+        assert (kept.outcome, kept.wasted_us, kept.saved_us) == ("kept", 0, 80 * MS)
+        assert "silence" in [one.took for one in ledger.decisions]
+
+
+@pytest.mark.parametrize("said", ["move fifty", "Move fifty!", "move, uh, fifty"])
+async def test_words_that_are_written_otherwise_are_the_same(said):
+    """TURN-08."""
+    async with talking(Answers(READY)) as talk:
+        talk.listening()
+        await talk.pause("move fifty")
+        assert guesses(talk.settle(said)) == [("move fifty", "kept")]
+
+
+@pytest.mark.parametrize("said", ["move fifteen", "move fifty on friday", "don't move fifty", ""])
+async def test_any_other_words_are_not(said):
+    """TURN-08."""
+    async with talking(Answers(READY)) as talk:
+        talk.listening()
+        await talk.pause("move fifty")
+        assert guesses(talk.settle(said)) == [("move fifty", "dropped")]
+
+
+async def test_what_was_broken_off_is_not_kept_though_the_words_are_the_same():
+    """The caller coughs: the work was cancelled, and nothing of it is saved."""
+    async with talking(Answers(READY, delay_us=300 * MS)) as talk:
+        talk.listening()
+        await talk.pause("move fifty", 100 * MS)
+        talk.speculation.went_on()
+        await clock.sleep(500 * MS)
+        assert guesses(talk.settle("move fifty")) == [("move fifty", "dropped")]
+
+
+async def test_what_had_come_before_a_cough_is_kept():
+    async with talking(Answers(READY)) as talk:
+        talk.listening()
+        await talk.pause("move fifty", 100 * MS)
+        talk.speculation.went_on()
+        await clock.sleep(500 * MS)
+        assert guesses(talk.settle("move fifty")) == [("move fifty", "kept")]
+
+
+async def test_other_words_in_the_same_pause_end_the_head_start_on_the_first():
+    responder = Answers(READY, OTHER, delay_us=100 * MS)
+    async with talking(responder) as talk:
+        talk.listening()
+        await talk.pause("send mine", 50 * MS)
+        await talk.pause("send nine of it", 300 * MS)
+        assert responder.cancelled == 1
+        assert talk.silences(1) == [USUAL]
+        assert talk.silences(2)[-1] == QUICK
+
+
+async def test_a_pause_without_a_head_start_is_no_long_one():
+    """A caller goes on twice, once after a pause that nothing was known of: that is no pause of seconds."""
+    async with talking(Answers(Reply(READY, "a"))) as talk:
+        talk.listening()
+        await talk.pause("move", 200 * MS)
+        talk.speculation.went_on()
+        await clock.sleep(3_000 * MS)
+        talk.speculation.went_on()
+        await talk.pause("send nine of it", 200 * MS)
+        assert set(talk.silences(2)) == {USUAL}
+
+
+async def test_a_caller_who_pauses_long_is_given_longer_for_four_pauses():
+    async with talking(Answers(Reply(READY, "a"))) as talk:
+        talk.listening()
+        await talk.pause("one", 500 * MS)
+        talk.speculation.went_on()
+        await talk.pause("what is it", 10 * MS)
+        assert set(talk.silences(2)) == {600 * MS}
+        for _ in range(4):
+            talk.speculation.went_on()
+            await talk.pause("what is it", 10 * MS)
+        assert set(talk.silences(6)) == {USUAL}
+
+
+async def test_what_is_foreseen_is_rendered_while_the_caller_speaks_and_told():
+    async with talking(Answers(READY, foresees=[OTHER, READY])) as talk:
+        talk.listening()
+        await clock.sleep(200 * MS)
+        assert talk.shelf.has(READY)
+        assert talk.shelf.has(OTHER)
+        await talk.pause("what is it", 100 * MS)
+        ledger = talk.settle("what is it")
+        assert talk.speculation.opening(READY)[1] == ""
+        said, unsaid = foreseen(ledger)[READY], foreseen(ledger)[OTHER]
+        assert (said.outcome, said.ready, said.wasted_us) == ("said", True, 0)
+        assert (unsaid.outcome, unsaid.ready, unsaid.wasted_us) == ("not said", True, talk.voice.cost_us)
+        assert said.odds < unsaid.odds
+
+
+async def test_a_reply_of_two_sentences_was_foreseen_if_its_first_one_was():
+    ranks = Ranks()
+    async with talking(Answers(READY, foresees=[f"{READY} Anything else?"]), ranks=ranks) as talk:
+        before = ranks.odds(0)
+        ledger = await talk.say("what is it")
+        assert talk.speculation.opening(READY) is not None
+        assert ranks.odds(0) > before
+        assert foreseen(ledger)[f"{READY} Anything else?"].outcome == "said"
+
+
+async def test_it_matches_by_what_we_said_last_and_not_when_the_caller_began():
+    """CA-04: the question that was cut by the answer came after the caller had begun to speak."""
+    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
+    async with talking(Answers(READY), lore=lore) as talk:
+        talk.history.append(Said("agent", GREETING))
+        talk.listening()
+        assert talk.match("I would like to book a taxi").text.startswith("What day")
+        talk.hear("I would like to book a taxi", "What is the order number?")
+        assert talk.match("I would like to book a taxi") is None
+
+
+async def test_the_bank_says_whether_callers_go_on_from_here():
+    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
+    async with talking(Answers(READY), lore=lore) as talk:
+        talk.history.append(Said("agent", GREETING))
+        talk.listening()
+        await talk.pause("hello my name is mary", 10 * MS)
+        assert talk.silences(1)[0] == LONG
+
+
+async def test_a_hang_up_ends_all_work_and_forgets_all_sound():
+    responder = Answers(READY, delay_us=10_000 * MS, foresees=[OTHER])
+    async with talking(responder) as talk:
+        talk.listening()
+        await clock.sleep(100 * MS)
+        await talk.pause("what is it", 10 * MS)
+        assert talk.shelf.has(OTHER)
+        talk.speculation.hang_up()
+        await clock.sleep(10 * MS)
+        assert responder.cancelled == 1
+        assert not talk.shelf.has(OTHER)

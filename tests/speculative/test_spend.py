@@ -1,0 +1,135 @@
+"""How long a silence is worth waiting for: never less than what is known, and ready, allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speculative.spend import ENDS, GOES_ON, PATIENT_US, SURELY, Words, silence
+from voice.clock import MS
+from voice.endpoint import Endpointing
+
+USUAL = Endpointing()
+FEW, HARDLY_ANY = (GOES_ON + SURELY) / 2, SURELY / 2
+"""Shares of callers who had ended."""
+TEXTS = ("", "yes", "no", "what is my balance", "can you change the", "my number is five five", "B R A", "um")
+ODDS = st.none() | st.floats(0, 1)
+
+words = st.builds(
+    Words,
+    st.sampled_from(TEXTS),
+    settled=st.booleans(),
+    part=st.booleans(),
+    understood=st.booleans(),
+    acts=st.booleans(),
+    ready=st.booleans(),
+    ended=ODDS,
+    parting=st.booleans(),
+)
+pauses = st.lists(st.integers(0, 5_000 * MS), max_size=4)
+TIMES = st.lists(st.integers(20 * MS, 3_000 * MS), min_size=4, max_size=4)
+LEAST, SETTLED, SILENT, MOST = "least_us", "settled_us", "silence_us", "most_us"
+bounds = TIMES.map(
+    lambda times: Endpointing(**dict(zip((LEAST, SETTLED, SILENT, MOST), sorted(times), strict=True)))
+)
+odd_bounds = TIMES.map(
+    lambda times: Endpointing(
+        least_us=min(times[:2]), most_us=max(times[:2]), settled_us=times[2], silence_us=times[3]
+    )
+)
+"""What somebody may write who has not thought about it."""
+
+
+@given(words, pauses, odd_bounds)
+def test_a_silence_lies_within_its_bounds_and_says_why(known, before, within):
+    chosen = silence(known, before, within)
+    assert within.least_us <= chosen.us <= within.most_us
+    assert chosen.rule in {"endpoint.settled_ms", "endpoint.silence_ms", "endpoint.most_ms"}
+    assert chosen.because
+
+
+@given(words, pauses)
+def test_it_is_short_only_for_what_is_whole_and_ready_and_rests_on_no_effect(known, before):
+    if silence(known, before, USUAL).us < USUAL.silence_us:
+        learned = known.ended is not None and known.ended >= ENDS
+        assert known.ready
+        assert not known.acts
+        assert known.settled or learned
+
+
+@given(words, pauses)
+def test_words_that_mostly_go_on_are_waited_for_as_long_as_can_be(known, before):
+    if known.goes_on and not known.parting:
+        assert silence(known, before, USUAL).us == USUAL.most_us
+
+
+@given(words, pauses, bounds)
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ({"ready": True}, {"ready": False}),
+        ({"settled": True}, {"settled": False}),
+        ({"part": False}, {"part": True}),
+        ({"acts": False}, {"acts": True}),
+        ({"understood": True}, {"understood": False}),
+        ({"parting": True}, {"parting": False}),
+    ],
+)
+def test_knowing_more_never_makes_it_longer(less, more, known, before, within):
+    shorter, longer = (silence(replace(known, **one), before, within).us for one in (less, more))
+    assert shorter <= longer
+
+
+@given(words, pauses, bounds, st.floats(0, 1), st.floats(0, 1))
+def test_the_more_callers_had_ended_the_shorter_it_is(known, before, within, one, other):
+    few, many = sorted((one, other))
+    longer, shorter = (silence(replace(known, ended=ended), before, within).us for ended in (few, many))
+    assert shorter <= longer
+
+
+@given(words, pauses, st.integers(0, 5_000 * MS))
+def test_a_caller_who_pauses_longer_is_given_no_less(known, before, one):
+    assert silence(known, [*before, one], USUAL).us >= silence(known, before, USUAL).us
+
+
+@given(words, pauses)
+def test_what_is_waited_for_without_a_reason_keeps_the_promise(known, before):
+    chosen = silence(known, before, USUAL)
+    assert chosen.rule == "endpoint.most_ms" or chosen.us <= PATIENT_US
+
+
+@pytest.mark.parametrize(
+    ("known", "us"),
+    [
+        (Words("what is my balance", settled=True, ready=True), USUAL.settled_us),
+        (Words("what is my balance", settled=True), USUAL.silence_us),
+        (Words("what is my balance", settled=True, ready=True, acts=True), USUAL.silence_us),
+        (Words("what is my balance", ready=True), USUAL.silence_us),
+        (Words("what is my balance", ready=True, ended=ENDS), USUAL.settled_us),
+        (Words("what is my balance", ready=True, ended=ENDS, acts=True), USUAL.silence_us),
+        (Words("what is my balance", ended=ENDS), USUAL.silence_us),
+        (Words("what is my balance", ready=True, ended=FEW), USUAL.most_us),
+        (Words("what is my balance", settled=True, ready=True, ended=FEW), USUAL.settled_us),
+        (Words("what is my balance", settled=True, ready=True, ended=HARDLY_ANY), USUAL.most_us),
+        (Words("no", settled=True, ready=True, ended=HARDLY_ANY), USUAL.settled_us),
+        (Words("four four two", ready=True, part=True), USUAL.most_us),
+        (Words("can you change the", ready=True), USUAL.most_us),
+        (Words("can you change the", ready=True, ended=ENDS), USUAL.most_us),
+        (Words("my number is five five five", ready=True), USUAL.most_us),
+        (Words("my number is five five five", ready=True, settled=True), USUAL.settled_us),
+        (Words("blue elephants", understood=False), PATIENT_US),
+        (Words("can you change the", parting=True), USUAL.silence_us),
+        (Words("bye", parting=True, ready=True, settled=True), USUAL.settled_us),
+    ],
+)
+def test_the_table(known, us):
+    """VAD-01, VAD-02: digits and unfinished clauses are waited for, unless who answers has all it asked for."""
+    assert silence(known, (), USUAL).us == us
+
+
+@pytest.mark.parametrize(("pause_ms", "ms"), [(300, 550), (500, 600), (520, 624), (3_000, 650)])
+def test_a_caller_who_lately_paused_longer_is_given_a_fifth_more(pause_ms, ms):
+    assert silence(Words("what is my balance"), (pause_ms * MS, 100 * MS), USUAL).us == ms * MS

@@ -1,0 +1,128 @@
+"""How quickly a call reacts to its caller, in virtual time, over calls that differ in all that is chance."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from lagging import Late
+from overheard import EIGHT, began, checked
+from stage import ASK, Answers, answering, murmurs, over, play, says, stays
+
+from voice import clock
+from voice.asr.scripted import Scripted, Take
+from voice.clock import MS, SECOND
+from voice.responder import Reply
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is measured, and what it must not exceed (ms)."""
+
+    name: str
+    most_ms: int
+
+
+STOP_END = Promise("silence after the end of a stop word", 200)
+STOP_KNOWN = Promise("silence after a stop word is known", 200)
+ONSET = Promise("silence after the onset of real speech", 300)
+RESUME = Promise("sound again after the end of a cough", 1_000)
+TWICE = Promise("sound repeated after a cough", 150)
+MAKING = Promise("generation ended after a cut", 100)
+PROMISES = (STOP_END, STOP_KNOWN, ONSET, RESUME, TWICE, MAKING)
+
+
+class Endless:
+    """A responder whose first reply streams on and on, and which notes when that ended."""
+
+    name = "endless"
+    ended_us = None
+
+    async def make_ready(self, _):
+        """Have nothing to make ready."""
+
+    async def answer(self, _):
+        if self.ended_us is not None:
+            return Reply("All right.", self.name)
+        return Reply("Sentence number one is here.", self.name, rest=self._rest())
+
+    async def _rest(self):
+        try:
+            for _ in range(40):
+                await clock.sleep(400 * MS)
+                yield "Here is one sentence more."
+        finally:
+            self.ended_us = clock.now()
+
+
+class Chance:
+    """What differs from call to call: when the caller begins, how long a word takes, how late it is known."""
+
+    def __init__(self, seed):
+        dice = random.Random(seed)  # noqa: S311 - chance, no secret
+        self.at_us = dice.randrange(400 * MS, 4 * SECOND, 7 * MS)
+        self.word_us = dice.randrange(220 * MS, 450 * MS, 10 * MS)
+        self.lag_us = dice.randrange(100 * MS, 600 * MS, 10 * MS)
+        self.final_us = dice.randrange(40 * MS, 400 * MS, 10 * MS)
+
+    def hearing(self, *takes):
+        return {
+            "vad": Late,
+            "asr": Scripted(lag_us=self.lag_us, final_us=self.final_us, takes=[Take(), *takes]),
+        }
+
+
+def hushed_us(played, instant):
+    """When what sounded at *instant* fell silent."""
+    return next(ended for start, ended in played.sounds if start <= instant < ended)
+
+
+async def stop(chance):
+    """The caller says "stop"."""
+    clip = over(says("stop", pause_us=chance.at_us, word_us=chance.word_us))
+    played = checked(await play(ASK, clip, stays(2 * SECOND), responder=answering(EIGHT), **chance.hearing()))
+    assert len(played.sounds) == 1
+    at_us = began(played, "stop")
+    silent, end = hushed_us(played, at_us), at_us + chance.word_us
+    yield STOP_END, silent - end
+    yield STOP_KNOWN, silent - (end + chance.lag_us)
+
+
+async def speech(chance):
+    """The caller speaks, and goes on."""
+    clip = over(says("and what about friday then", pause_us=chance.at_us, word_us=chance.word_us))
+    responder = Answers((0, EIGHT), (0, "Friday it is."))
+    played = checked(await play(ASK, clip, responder=responder, **chance.hearing()))
+    yield ONSET, hushed_us(played, began(played, "and")) - began(played, "and")
+
+
+async def cough(chance):
+    """The caller coughs."""
+    clip = over(murmurs(chance.word_us, pause_us=chance.at_us))
+    quiet = Take(text="", partials=())
+    whole = await play(ASK, stays(9 * SECOND), responder=answering(EIGHT))
+    played = await play(ASK, clip, stays(9 * SECOND), responder=answering(EIGHT), **chance.hearing(quiet))
+    assert [row.said for row in checked(played).turns] == [EIGHT]
+    coughed_us = began(played, "") + chance.word_us
+    again = [start for start, _ in played.sounds if start > began(played, "")]
+    yield RESUME, again[0] - coughed_us if again else 0
+    yield TWICE, abs(sum(end - at for at, end in played.sounds) - sum(end - at for at, end in whole.sounds))
+
+
+async def stream(chance):
+    """The caller speaks over a reply that is still being made."""
+    clip = over(says("and what about friday then", pause_us=chance.at_us, word_us=chance.word_us))
+    responder = Endless()
+    played = checked(await play(ASK, clip, responder=responder, **chance.hearing()))
+    cut = next(one.at_us for one in played.turns[0].account.decisions if one.took == "broken off")
+    yield MAKING, responder.ended_us - cut
+
+
+async def measure(count, seed=0):
+    """Return what was measured of each promise, over *count* calls of each kind."""
+    found = {promise: [] for promise in PROMISES}
+    for number in range(count):
+        for act in (stop, speech, cough, stream):
+            async for promise, us in act(Chance((seed << 20) + number)):
+                found[promise].append(us)
+    return found

@@ -1,0 +1,208 @@
+"""What the board shows: the calls that run, each with its last turn, and how the latest turns went.
+
+It is a watcher and holds no more than fits a screen. Everything that changes bears the number of its change,
+so whoever looks is sent what is new since they last looked, however slow they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
+from turnbudget.serving.reasons import ended_by
+from turnbudget.serving.shown import shown
+from turnbudget.summary import spread, superseded_early
+from voice import clock
+
+if TYPE_CHECKING:
+    from turnbudget.records import Row
+    from turnbudget.serving.events import Happening
+
+WINDOW: Final = 500
+"""Caller turns that percentiles and shares speak of."""
+TRACK: Final = 24
+"""Turns of a call that are drawn as a line of dots."""
+MOST_CALLS: Final = 400
+KEPT: Final = 12
+"""Calls that stay on the board when they are over: the last ones."""
+LATEST: Final = 8
+Facts = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call on the board."""
+
+    name: str
+    tenant: str
+    line: str
+    began_us: int
+    changed: int
+    turns: int = 0
+    in_time: int = 0
+    ended: str = ""
+    ended_us: int = 0
+    last: Facts | None = None
+    track: deque[tuple[int | None, bool]] = field(default_factory=lambda: deque(maxlen=TRACK))
+    """First sounds of the latest turns, and whether they were in time."""
+
+    def card(self) -> Facts:
+        return {
+            "call": self.name,
+            "tenant": self.tenant,
+            "line": self.line,
+            "age_us": (self.ended_us or clock.now()) - self.began_us,
+            "turns": self.turns,
+            "in_time": self.in_time,
+            "ended": self.ended,
+            "last": self.last,
+            "track": list(self.track),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A caller turn of the latest."""
+
+    call: str
+    number: int
+    outcome: str
+    first_sound_us: int | None
+    took_us: int
+    in_time: bool
+    late: bool
+    stage: str
+    owner: str
+    cost_us: int
+
+
+class Board:
+    """A watcher; ``changes`` grows with everything that happens."""
+
+    def __init__(self, *, texts: bool = False) -> None:
+        """Show *texts*, redacted, or none."""
+        self.changes = 0
+        self._texts = texts
+        self._calls: dict[str, _Call] = {}
+        self._over: deque[str] = deque()
+        self._turns: deque[_Turn] = deque(maxlen=WINDOW)
+        self._counts: Counter[str] = Counter()
+        self._floor: tuple[int, Facts] = -1, {}
+
+    def __call__(self, happening: Happening) -> None:
+        """Take *happening* up."""
+        self.changes += 1
+        match happening:
+            case CallBegan(call, tenant, line, _, at_us):
+                self._counts["taken"] += 1
+                if len(self._calls) < MOST_CALLS:
+                    self._calls[call] = _Call(call, tenant, line, at_us, self.changes)
+            case TurnEnded(call, _, row) if row.kind == "turn":
+                self._turn(call, row)
+            case CallEnded(call, _, record):
+                self._counts["ended"] += 1
+                if call in self._calls:
+                    self._end(self._calls[call], ended_by(record.ended))
+            case Shed(degraded=degraded):
+                self._counts["degraded" if degraded else "refused"] += 1
+            case _:
+                """What we say unasked is in no number."""
+
+    def news(self, seen: int = -1) -> Facts:
+        """Return what has changed since the change *seen*."""
+        calls = self._calls.values()
+        return {
+            "changes": self.changes,
+            "floor": self._numbers(),
+            "calls": [call.name for call in calls],
+            "cards": [call.card() for call in calls if call.changed > seen],
+        }
+
+    def _turn(self, name: str, row: Row) -> None:
+        late = not row.in_time and not superseded_early(row)
+        critical = row.critical
+        self._counts["turns"] += 1
+        self._counts["in_time"] += row.in_time
+        took = row.closed_us if row.first_sound_us is None else row.first_sound_us
+        stage, owner, cost = (critical.stage, critical.owner, critical.us) if critical else ("", "", 0)
+        self._turns.append(
+            _Turn(
+                name, row.turn, row.outcome, row.first_sound_us, took, row.in_time, late, stage, owner, cost
+            )
+        )
+        if call := self._calls.get(name):
+            call.changed = self.changes
+            call.turns += 1
+            call.in_time += row.in_time
+            call.track.append((row.first_sound_us, late))
+            call.last = _waterfall(shown(row, texts=self._texts)) | {"late": late}
+
+    def _end(self, call: _Call, why: str) -> None:
+        call.ended, call.ended_us, call.changed = why, clock.now(), self.changes
+        self._over.append(call.name)
+        if len(self._over) > KEPT:
+            del self._calls[self._over.popleft()]
+
+    def _numbers(self) -> Facts:
+        """Return the floor in numbers; reckoned once a change, whoever looks."""
+        if self._floor[0] != self.changes:
+            self._floor = self.changes, self._reckon()
+        return self._floor[1]
+
+    def _reckon(self) -> Facts:
+        turns = list(self._turns)
+        late = [turn for turn in turns if turn.late]
+        sounds = spread(turn.first_sound_us for turn in turns)
+        return {
+            **{name: self._counts[name] for name in ("taken", "turns", "in_time", "refused", "degraded")},
+            "running": self._counts["taken"] - self._counts["ended"],
+            "window": len(turns),
+            "window_in_time": sum(turn.in_time for turn in turns),
+            "p50_us": sounds.p50_us,
+            "p95_us": sounds.p95_us,
+            "sounds": sounds.n,
+            "why": _why(late),
+            "late": [
+                {
+                    "call": turn.call,
+                    "turn": turn.number,
+                    "outcome": turn.outcome,
+                    "sound_us": turn.first_sound_us,
+                    "took_us": turn.took_us,
+                    "stage": turn.stage,
+                    "owner": turn.owner,
+                    "cost_us": turn.cost_us,
+                }
+                for turn in late[: -LATEST - 1 : -1]
+            ],
+        }
+
+
+def _why(late: list[_Turn]) -> list[Facts]:
+    """Return what late turns waited for most, the commonest first."""
+    costs: dict[tuple[str, str], list[int]] = {}
+    for turn in late:
+        costs.setdefault((turn.stage, turn.owner), []).append(turn.cost_us)
+    ranked = sorted(costs.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [
+        {"stage": stage, "owner": owner, "turns": len(us), "most_us": max(us)}
+        for (stage, owner), us in ranked[:LATEST]
+    ]
+
+
+def _waterfall(row: Row) -> Facts:
+    return {
+        "turn": row.turn,
+        "outcome": row.outcome,
+        "budget_us": row.budget_us,
+        "sound_us": row.first_sound_us,
+        "answer_us": row.first_answer_us,
+        "closed_us": row.closed_us,
+        "entries": [[entry.stage, entry.us, entry.owner, entry.owner_kind] for entry in row.entries],
+        "critical": [row.critical.stage, row.critical.owner, row.critical.us] if row.critical else None,
+        "decisions": [[decision.at_us, decision.took, decision.because] for decision in row.decisions],
+        "heard": row.heard,
+        "said": row.said,
+    }

@@ -1,0 +1,163 @@
+"""Call events on MQTT: what happens to each call, in order, and what a supervisor may ask of this worker.
+
+``PREFIX/SITE/calls/CALL/began``, ``…/turn`` and ``…/ended`` are told at QoS 1 and never retained. ``seq``
+counts from 0 within a call: a reader drops what is not above the last it took, for after a break letters come
+again, and knows by a gap that some were lost. Numbers and names only, unless texts are asked for; who called
+is never told. ``PREFIX/SITE/workers/WORKER/status`` is retained; ``online`` is false when a worker has gone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from council.broker import level
+from council.client import Letter
+from turnbudget.serving.commands import Commands
+from turnbudget.serving.courier import Courier
+from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
+from turnbudget.serving.shown import shown
+from voice import clock
+from voice.crew import Crew
+
+if TYPE_CHECKING:
+    from aiomqtt import Message
+
+    from council.broker import Broker
+    from turnbudget.records import Row
+    from turnbudget.serving.commands import Supervised
+    from turnbudget.serving.events import Happening
+
+SCHEMA: Final = 1
+BEAT_US: Final = 5 * clock.SECOND
+FLUSH_US: Final = 2 * clock.SECOND
+"""How long the end of a worker waits for a broker that is away."""
+LARGEST: Final = 96 * 1024
+"""Bytes of one event; brokers close the connection of who sends more than they take, often 128 or 256 KiB."""
+
+
+class Bus:
+    """A watcher that tells a broker; ``worker`` is unique to this process."""
+
+    def __init__(self, broker: Broker, supervised: Supervised, *, site: str, texts: bool = False) -> None:
+        """Tell *broker* of the calls of *site*, with their *texts* redacted or without; obey its commands."""
+        self.worker = secrets.token_hex(6)
+        self._root = f"{broker.prefix}/{level(site)}"
+        self._texts = texts
+        self._supervised = supervised
+        self._commands = Commands(supervised, self.worker)
+        self._calls: dict[str, int] = {}
+        """The number of the next event of each call that runs."""
+        self._told = 0
+        self._began = clock.label() or ""
+        self.link = Courier(broker, f"turnbudget-{self.worker}", (self._command_topic,), self)
+
+    async def run(self) -> None:
+        """Keep the connection, and tell how we are, until cancelled."""
+        async with Crew() as crew:
+            crew.create_task(self.link.run(), name="mqtt: events")
+            while True:
+                await clock.sleep(BEAT_US)
+                self.link.send(self._status(self.link.session, online=True))
+
+    async def flush(self) -> bool:
+        """Wait a moment until the broker has everything; say whether it does."""
+        return await self.link.delivered(clock.now() + FLUSH_US)
+
+    # --- from the floor ----------------------------------------------------------------------------
+
+    def __call__(self, happening: Happening) -> None:
+        """Tell of *happening*."""
+        match happening:
+            case CallBegan(call, tenant, line):
+                self._calls[call] = 0
+                self._tell(call, "began", tenant=tenant, line=line, at=clock.label())
+            case TurnEnded(call, tenant, row):
+                self._tell(call, "turn", tenant=tenant, row=shown(row, texts=self._texts))
+            case CallEnded():
+                self._ended(happening)
+            case _:
+                """A call that was not taken is none, and has no topic."""
+
+    def _ended(self, ended: CallEnded) -> None:
+        turns = [row for row in ended.rows if row.kind == "turn"]
+        self._tell(
+            ended.call,
+            "ended",
+            tenant=ended.tenant,
+            reason=ended.record.ended,
+            length_us=ended.record.length_us,
+            turns=len(turns),
+            in_time=sum(row.in_time for row in turns),
+            disposition=ended.disposition,
+            transferred=bool(ended.transfer),
+        )
+        self._calls.pop(ended.call, None)
+
+    def _tell(self, call: str, event: str, **facts: object) -> None:
+        if call not in self._calls:
+            return  # it began before we were here
+        body: dict[str, Any] = {
+            "schema": SCHEMA,
+            "id": f"{self.worker}-{self._told}",
+            "call": call,
+            "seq": self._calls[call],
+            "event": event,
+            "worker": self.worker,
+            **facts,
+        }
+        self._told += 1
+        self._calls[call] += 1
+        payload = msgspec.json.encode(body)
+        if len(payload) > LARGEST:
+            payload = msgspec.json.encode(body | {"row": _short(body.get("row")), "shortened": True})
+        self.link.deliver(Letter(f"{self._root}/calls/{level(call)}/{event}", payload, qos=1))
+
+    # --- to and from the broker --------------------------------------------------------------------
+
+    def hear(self, message: Message) -> None:
+        """Obey a command, once."""
+        told = self._commands.take(message.payload, retained=bool(message.retain))
+        if told is not None:
+            topic = f"{self._root}/workers/{self.worker}/done"
+            self.link.deliver(Letter(topic, msgspec.json.encode(told), qos=1))
+
+    def lost(self, why: str) -> None:
+        """Know that the broker is away; what is told meanwhile waits."""
+
+    def hello(self, session: int) -> Letter:
+        """Say that we work."""
+        return self._status(session, online=True)
+
+    def goodbye(self, session: int) -> Letter:
+        """Say that we have gone."""
+        return self._status(session, online=False)
+
+    @property
+    def _command_topic(self) -> str:
+        return f"{self._root}/commands"
+
+    def _status(self, session: int, *, online: bool) -> Letter:
+        body = {
+            "schema": SCHEMA,
+            "online": online,
+            "began": self._began,
+            "session": session,
+            "beat_us": BEAT_US,
+            "calls": self._supervised.calls() if online else 0,
+            "draining": self._supervised.draining,
+            "due": self.link.due if online else 0,
+            "dropped": self.link.dropped if online else 0,
+        }
+        topic = f"{self._root}/workers/{self.worker}/status"
+        return Letter(topic, msgspec.json.encode(body), retain=True, qos=1)
+
+
+def _short(row: Row | None) -> Row | None:
+    """Return *row* without what can be long."""
+    if row is None:
+        return None
+    short = shown(row, texts=False)
+    return msgspec.structs.replace(short, lanes=(), decisions=(), guesses=(), entries=row.entries)

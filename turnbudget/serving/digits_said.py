@@ -1,0 +1,211 @@
+"""Digits as people write and say them: runs of numbers in a text, and every way a run may be meant.
+
+"4111 1111", "four one one one", "double one", "forty-one eleven" and "4 thousand one hundred eleven" are all
+digits. Words may be meant in several ways ("twenty one": 21 or 20 1), so a run is not read but searched: a
+number is found if *any* reading of a stretch of the run is one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+UNITS: Final = {
+    **{word: str(digit) for digit, word in enumerate(_DIGITS)},
+    **dict.fromkeys(("nought", "naught", "nil", "oh", "o", "owe"), "0"),
+    "won": "1",
+    **dict.fromkeys(("to", "too"), "2"),
+    **dict.fromkeys(("for", "fore"), "4"),
+    "ate": "8",
+    "niner": "9",
+}
+ALIKE: Final = frozenset({"oh", "o", "owe", "won", "to", "too", "for", "fore", "ate"})
+"""Words that are digits only between digits."""
+_TEENS: Final = (
+    *("ten", "eleven", "twelve", "thirteen", "fourteen"),
+    *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TEENS: Final = {word: str(number) for number, word in enumerate(_TEENS, 10)}
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+TENS: Final = {word: str(number) for number, word in enumerate(_TENS, 2)} | {"fourty": "4"}
+TIMES: Final = {"double": 2, "triple": 3, "treble": 3, "quadruple": 4}
+SCALES: Final = {"hundred": 2, "thousand": 3}
+FILLERS: Final = ("and", "then", "um", "uh", "er", "dash", "hyphen", "space", "dot", "comma", "minus")
+"""What may stand between the digits of one number; so may punctuation, but for times and amounts."""
+
+_NAMES: Final = "|".join(sorted((*UNITS, *TEENS, *TENS, *TIMES, *SCALES), key=len, reverse=True))
+_TOKEN: Final = re.compile(
+    rf"(?P<digits>\d+)|(?<![^\W\d_])(?P<word>{_NAMES})(?![^\W\d_'’])",
+    re.IGNORECASE,
+)
+_GAP: Final = re.compile(
+    rf"(?:[^\w:$€£¥%@]|_|(?<![^\W\d_])(?:{'|'.join(FILLERS)})(?![^\W\d_]))*", re.IGNORECASE
+)
+_CLOSE: Final = re.compile(r"[\s\-‐-―]*")
+"""Between the words of one number below a hundred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A number word, or written digits, and where it stands in the text."""
+
+    text: str
+    """In lower case; digits as 0-9, whatever their script."""
+    start: int
+    end: int
+    joined: bool
+    """Whether nothing but space or a hyphen parts it from the token before."""
+    paused: bool
+    """Whether punctuation does."""
+
+    @property
+    def written(self) -> bool:
+        """Whether it stands in digits."""
+        return self.text.isdigit()
+
+
+Run = tuple[Token, ...]
+
+
+def runs(text: str) -> Iterator[Run]:
+    """Yield the runs of numbers in *text*: tokens with nothing between them but what parts digits."""
+    run: list[Token] = []
+    for found in _TOKEN.finditer(text):
+        between = text[run[-1].end : found.start()] if run else ""
+        if run and not _GAP.fullmatch(between):
+            yield from _trimmed(run)
+            run, between = [], ""
+        word = found["word"]
+        token = word.lower() if word else "".join(str(unicodedata.digit(each)) for each in found["digits"])
+        joined = bool(run) and _CLOSE.fullmatch(between) is not None
+        paused = bool(run) and bool(re.search(r"[^\w\s]", between))
+        run.append(Token(token, found.start(), found.end(), joined, paused))
+    yield from _trimmed(run)
+
+
+def _trimmed(run: list[Token]) -> Iterator[Run]:
+    """Yield *run* without words at its ends that only sound like digits, or mean none alone."""
+    loose = ALIKE | SCALES.keys()
+    while run and run[-1].text in {*loose, *TIMES} - {"oh", "o"}:
+        run.pop()
+    while run and run[0].text in loose - {"oh", "o"}:
+        run.pop(0)
+    if any(token.text not in {"oh", "o", *TIMES} for token in run):
+        yield tuple(run)
+
+
+def readings(run: Run, at: int) -> list[tuple[int, str]]:
+    """Return every way to read *run* from *at* on: where the reading ends, and its digits; longest first."""
+    found = [*_thousands(run, at), *_hundreds(run, at), *_small(run, at), *_repeated(run, at)]
+    if run[at].written:
+        found.append((at + 1, run[at].text))
+    return sorted(dict.fromkeys(found), key=lambda each: -each[0])
+
+
+def _word(run: Run, at: int) -> str:
+    return run[at].text if at < len(run) else ""
+
+
+def _small(run: Run, at: int) -> Iterator[tuple[int, str]]:
+    """Yield what is said in one or two words below a hundred."""
+    word = _word(run, at)
+    if word in UNITS:
+        yield at + 1, UNITS[word]
+    elif word in TEENS:
+        yield at + 1, TEENS[word]
+    elif word in TENS:
+        yield at + 1, f"{TENS[word]}0"
+        unit = UNITS.get(_word(run, at + 1), "0")
+        if unit != "0" and run[at + 1].joined:
+            yield at + 2, TENS[word] + unit
+    elif word.isdigit() and len(word) <= 2:  # noqa: PLR2004 - below a hundred
+        yield at + 1, word
+
+
+def _repeated(run: Run, at: int) -> Iterator[tuple[int, str]]:
+    times, digit = TIMES.get(_word(run, at), 0), _word(run, at + 1)
+    digit = UNITS.get(digit, digit)
+    if times and digit.isdigit() and len(digit) == 1:
+        yield at + 2, digit * times
+
+
+def _hundreds(run: Run, at: int) -> Iterator[tuple[int, str]]:
+    for end, count in _small(run, at):
+        if _word(run, end) == "hundred":
+            yield end + 1, f"{count}00"
+            yield from ((last, count + rest.zfill(2)) for last, rest in _small(run, end + 1))
+
+
+def _thousands(run: Run, at: int) -> Iterator[tuple[int, str]]:
+    for end, count in _small(run, at):
+        if _word(run, end) == "thousand":
+            yield end + 1, f"{count}000"
+            rests = (*_hundreds(run, end + 1), *_small(run, end + 1))
+            yield from ((last, count + rest.zfill(3)) for last, rest in rests if len(rest) <= 3)  # noqa: PLR2004 - below a thousand
+
+
+def plain(run: Run) -> tuple[str, tuple[int, ...]]:
+    """Return the likeliest reading of *run*, and how many digits stand in each of its groups.
+
+    Groups are parted by punctuation, or are what was written together.
+    """
+    digits, groups, at = "", [0], 0
+    while at < len(run):
+        if at and (run[at].paused or (run[at].written and run[at - 1].written)):
+            groups.append(0)
+        found = readings(run, at)
+        at, said = found[0] if found else (at + 1, "")
+        digits += said
+        groups[-1] += len(said)
+    return digits, tuple(groups)
+
+
+def luhn_stretches(run: Run, lengths: range) -> list[tuple[int, int]]:
+    """Return the stretches of *run*, by token, of which some reading passes Luhn's check at one of *lengths*.
+
+    Read forwards a sum is kept for either place that a digit may have from the end, which is not known yet.
+    """
+    found = []
+    ways = [readings(run, at) for at in range(len(run))]
+    for start in range(len(run)):
+        states: dict[int, set[tuple[int, int, int]]] = {start: {(0, 0, 0)}}
+        best = 0
+        for at in range(start, min(len(run), start + lengths.stop) + 1):
+            for length, plain_sum, doubled_sum in states.get(at, ()):
+                if length in lengths and plain_sum == 0:
+                    best = at
+                for end, digits in ways[at] if at < len(run) else ():
+                    if length + len(digits) < lengths.stop:
+                        after = _summed(digits, plain_sum, doubled_sum)
+                        states.setdefault(end, set()).add((length + len(digits), *after))
+        if best:
+            found.append((start, best))
+    return found
+
+
+def _summed(digits: str, plain_sum: int, doubled_sum: int) -> tuple[int, int]:
+    for digit in map(int, digits):
+        plain_sum, doubled_sum = (doubled_sum + digit) % 10, (plain_sum + digit * 2 - 9 * (digit > 4)) % 10  # noqa: PLR2004 - Luhn's
+    return plain_sum, doubled_sum
+
+
+def passes_luhn(digits: str) -> bool:
+    """Say whether *digits* pass Luhn's check."""
+    return bool(digits) and _summed(digits, 0, 0)[0] == 0
+
+
+def merged(stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return *stretches*, which are ordered by their starts, with those that overlap as one."""
+    whole: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if whole and start < whole[-1][1]:
+            whole[-1] = whole[-1][0], max(end, whole[-1][1])
+        else:
+            whole.append((start, end))
+    return whole

@@ -1,0 +1,125 @@
+"""How a call ended: one of a few reasons, and the tenant's own word for what came of it.
+
+Lines and calls tell an end in words; a table makes a reason of them. A disposition is found by the tenant's rules,
+the first that fits; behind them stand some that fit every call.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.config import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.records import Row
+
+
+class EndReason(StrEnum):
+    """Who or what ended a call."""
+
+    CALLER_ENDED = "caller-ended"
+    AGENT_ENDED = "agent-ended"
+    TRANSFERRED = "transferred"
+    CALLER_SILENT = "caller-silent"
+    TOO_LONG = "too-long"
+    LINE_LOST = "line-lost"
+    OPERATOR_ENDED = "operator-ended"
+    DRAINED = "drained"
+    FAILED = "failed"
+    BROKEN_OFF = "broken-off"
+
+
+_TOLD: Final = (
+    ("broken off: we failed", EndReason.FAILED),
+    ("the caller was sent on", EndReason.TRANSFERRED),
+    ("we said goodbye", EndReason.AGENT_ENDED),
+    ("the call was too long", EndReason.TOO_LONG),
+    ("caller said nothing", EndReason.CALLER_SILENT),
+    ("the server is going down", EndReason.DRAINED),
+    ("operator", EndReason.OPERATOR_ENDED),
+    ("supervisor", EndReason.OPERATOR_ENDED),
+    ("broken off", EndReason.BROKEN_OFF),
+    ("hung up", EndReason.CALLER_ENDED),
+    ("stop", EndReason.CALLER_ENDED),
+    ("disconnect", EndReason.CALLER_ENDED),
+    ("the page is gone", EndReason.LINE_LOST),
+    ("the socket", EndReason.LINE_LOST),
+    ("audiosocket error", EndReason.LINE_LOST),
+    ("unplugged", EndReason.LINE_LOST),
+    ("does not read", EndReason.LINE_LOST),
+    ("too slowly", EndReason.LINE_LOST),
+)
+"""What stands in the words for an end, in this order, and the reason that it is."""
+
+
+def reason(ended: str, transfer: str = "") -> EndReason:
+    """Return the reason that the words *ended* tell; whoever was sent on to *transfer* did not hang up.
+
+    A carrier may say anything: what is not known counts as the far side's.
+    """
+    if transfer:
+        return EndReason.TRANSFERRED
+    words = ended.casefold()
+    return next((reason for phrase, reason in _TOLD if phrase in words), EndReason.CALLER_ENDED)
+
+
+class DispositionRule(Table, frozen=True):
+    """``[[tenants.NAME.dispositions]]``: calls that are all this are called ``as``; what is left out fits all.
+
+    ``said`` and ``heard`` are patterns looked for in the lines of either side, case aside, redacted.
+    """
+
+    name: str
+    reasons: tuple[EndReason, ...] = ()
+    least_turns: int = 0
+    most_turns: int = 1_000_000
+    said: str = ""
+    heard: str = ""
+    failed: bool | None = None
+    """Whether a turn failed, or was left without any sound."""
+
+    def __post_init__(self) -> None:
+        for pattern in (self.said, self.heard):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no pattern ({error})") from None
+
+
+USUAL: Final = (
+    DispositionRule("failed", reasons=(EndReason.FAILED, EndReason.BROKEN_OFF)),
+    DispositionRule("transferred", reasons=(EndReason.TRANSFERRED,)),
+    DispositionRule("abandoned", most_turns=0),
+    DispositionRule("unfinished", reasons=(EndReason.DRAINED, EndReason.LINE_LOST, EndReason.TOO_LONG)),
+    DispositionRule("went silent", reasons=(EndReason.CALLER_SILENT,)),
+    DispositionRule("with faults", failed=True),
+    DispositionRule("contained"),
+)
+"""What calls are called of whose tenant no rule fits; *contained*: answered to its end without a person."""
+
+
+def disposition(why: EndReason, rows: Sequence[Row], rules: Sequence[DispositionRule] = ()) -> str:
+    """Return what came of a call with *rows* that ended for the reason *why*, by the first rule that fits."""
+    return next(rule.name for rule in (*rules, *USUAL) if _fits(rule, why, rows))
+
+
+def _fits(rule: DispositionRule, why: EndReason, rows: Sequence[Row]) -> bool:
+    turns = [row for row in rows if row.kind == "turn"]
+    faults = any(row.outcome in {"failed", "silent"} for row in turns)
+    return (
+        (not rule.reasons or why in rule.reasons)
+        and rule.least_turns <= len(turns) <= rule.most_turns
+        and rule.failed in {None, faults}
+        and (not rule.said or any(_pattern(rule.said).search(row.said) for row in rows))
+        and (not rule.heard or any(_pattern(rule.heard).search(row.heard) for row in rows))
+    )
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)

@@ -1,0 +1,182 @@
+"""One worker's server, from its settings to its last call: it opens studios, listens, reloads, drains.
+
+New settings that cannot be used cost one line; the old ones stay. Calls that run keep what they began with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from turnbudget.compose import open_studio
+from turnbudget.live import live_header
+from turnbudget.names import fresh_folder
+from turnbudget.serving.app import make_app
+from turnbudget.serving.config import load
+from turnbudget.serving.door import Door
+from turnbudget.serving.floor import Floor
+from turnbudget.serving.journal import Journal
+from turnbudget.serving.listening import Listening
+from turnbudget.serving.once import InFolder, InMemory
+from turnbudget.serving.passes import Passes
+from turnbudget.serving.rooms import Rooms
+from turnbudget.serving.tenants import Tenants
+from voice import clock
+from voice.crew import Crew
+from voice.errors import TurnbudgetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnbudget.serving.app import Mount
+    from turnbudget.serving.config import Agents, FloorConfig, ServeTable
+    from turnbudget.serving.rooms import Opener
+
+FOLDER: Final = "serve"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Which of how many workers this is, and what they share."""
+
+    number: int = 1
+    of: int = 1
+    secret: bytes = b""
+    """Signs the passes of all of them."""
+    notes: Path | None = None
+    """Where facts that may be used once are shared; ``None``: nobody shares them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the settings are: the floor's file, and the agent's where the floor names no tenants."""
+
+    floor: Path | None = None
+    agent: Path | None = None
+    serve: Callable[[ServeTable], ServeTable] = lambda table: table
+    """What the command line changes in them."""
+
+
+class Server:
+    """One worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        worker: Worker | None = None,
+        opener: Opener = open_studio,
+        mounts: Sequence[Mount] = (),
+    ) -> None:
+        self._settings = settings
+        self._worker = worker or Worker()
+        self._rooms = Rooms(opener)
+        self._mounts = tuple(mounts)
+        self._stopping = asyncio.Event()
+        self._hurried = asyncio.Event()
+        self._reloading = asyncio.Lock()
+        self.open = asyncio.Event()
+        """Set once calls can come."""
+        self.floor: Floor
+        self.listening: Listening
+
+    async def run(self) -> None:
+        """Serve until :meth:`stop`; raises TurnbudgetError if it cannot begin."""
+        floor_config, agents = await self._load()
+        serve = floor_config.serve
+        rooms = await self._rooms.open(agents.values())
+        journal = await clock.offload(_begin_journal, Path(serve.out), self._worker.number)
+        began = clock.label()
+        try:
+            await self._rooms.use(rooms)
+            async with Crew() as crew:
+                worker = self._worker
+                once = InFolder(worker.notes) if worker.notes else InMemory()
+                door = Door(serve, Tenants(floor_config, agents, rooms), Passes(once, worker.secret))
+                self.floor = Floor(serve, door, crew, once, journal, worker.of)
+                self.listening = Listening(self.floor, serve, shared=worker.of > 1)
+                crew.create_task(self.floor.outlook.beat(), name="loop lag")
+                crew.create_task(journal.run(), name="journal")
+                await self._serve(serve)
+            await journal.flush()
+            header = live_header(next(iter(rooms.values())).studio, (), name=journal.folder.name, began=began)
+            await clock.offload(journal.finish, header)
+        finally:
+            await self._rooms.aclose()
+
+    async def _serve(self, serve: ServeTable) -> None:
+        """Listen until the end, and drain."""
+        app = make_app(self.floor, self.listening.doorstep, self.reload, self._mounts)
+        try:
+            await self.listening.open(app)
+            self.open.set()
+            ports = f"port {self.listening.port}"
+            if serve.audiosocket_port is not None:
+                ports += f", AudioSocket on {self.listening.audiosocket_port}"
+            log.info("worker %d of %d is open: %s", self._worker.number, self._worker.of, ports)
+            await self._stopping.wait()
+            await self._drain(serve.drain_ms * clock.MS)
+        finally:
+            await self.listening.close()
+
+    async def _drain(self, patience_us: int) -> None:
+        """Let calls end for *patience_us*, or until somebody is in a hurry."""
+        async with asyncio.TaskGroup() as group:
+            hurry = group.create_task(self._hurried.wait(), name="hurry")
+            draining = group.create_task(self.floor.drain(clock.now() + patience_us), name="drain")
+            await asyncio.wait([hurry, draining], return_when=asyncio.FIRST_COMPLETED)
+            if not draining.done():
+                draining.cancel()
+                await self.floor.drain(clock.now())
+            hurry.cancel()
+
+    def stop(self) -> None:
+        """Drain and end; told a second time, without waiting for calls."""
+        if self._stopping.is_set():
+            self._hurried.set()
+        self._stopping.set()
+
+    async def reload(self) -> str:
+        """Read the settings again, for new calls; say what came of it. Raises TurnbudgetError: the old stay.
+
+        Ports and the run's folder stay as they are.
+        """
+        async with self._reloading:
+            floor_config, agents = await self._load()
+            rooms = await self._rooms.open(agents.values())
+            self.floor.door.tenants = Tenants(floor_config, agents, rooms)
+            self.floor.door.serve = self.floor.serve = floor_config.serve
+            await self._rooms.use(rooms)
+        log.info("settings read again: %d tenants", len(agents))
+        return f"{len(agents)} tenants"
+
+    async def follow_signals(self) -> None:
+        """Obey SIGTERM and Ctrl-C (drain), and SIGHUP (reload), for ever."""
+        loop, again = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        loop.add_signal_handler(signal.SIGINT, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, again.set)
+        while True:
+            await again.wait()
+            again.clear()
+            try:
+                await self.reload()
+            except TurnbudgetError as error:
+                log.error("settings not taken: %s", error)  # noqa: TRY400 - one line is all it needs
+
+    async def _load(self) -> tuple[FloorConfig, Agents]:
+        floor_config, agents = await clock.offload(load, self._settings.floor, self._settings.agent)
+        serve = self._settings.serve(floor_config.serve)
+        return msgspec.structs.replace(floor_config, serve=serve), agents
+
+
+def _begin_journal(out: Path, number: int) -> Journal:
+    """Return the journal of worker *number*, in a folder of its own below *out*."""
+    return Journal(fresh_folder(out, FOLDER if number == 1 else f"{FOLDER}-worker-{number}"))
