@@ -89,6 +89,12 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
     "demos.bank.bank:open_bank does.",
 )
 @click.option(
+    "--bank",
+    metavar="FILE",
+    help="A reply bank of `turnbudget mine`: what callers say next, where they end, and which reply follows. "
+    "Sets [speculation] bank.",
+)
+@click.option(
     "--speculation/--no-speculation",
     default=None,
     help="Work ahead of the caller's last word, or do not, whatever the settings say.",
@@ -210,6 +216,8 @@ def with_options(config: Config, given: Mapping[str, Any]) -> Config:
     }
     if given["council"]:
         named["council"] = msgspec.structs.replace(config.council, open=given["council"])
+    if given["bank"]:
+        named["speculation"] = msgspec.structs.replace(config.speculation, bank=given["bank"])
     config = msgspec.structs.replace(config, **named)
     on = given["speculation"]
     return config if on is None else onoff.speculating(config, on=on)

@@ -58,6 +58,7 @@ turnbudget replay runs/me                         the same caller again"""
 @click.option("--tts", type=click.Choice(get_args(Voice)), help="Who speaks.")
 @click.option("--vad", type=click.Choice(get_args(Detector)), help="Who detects speech.")
 @click.option("--council", metavar="MODULE:NAME", help="A council answers; see `turnbudget replay --help`.")
+@click.option("--bank", metavar="FILE", help="A reply bank of `turnbudget mine`.")
 @click.option(
     "--speculation/--no-speculation",
     default=None,

@@ -71,7 +71,7 @@ def _cough(us, pick, when):
 CLIPS = {
     "ask": lambda us, pick: says(QUESTIONS[pick % 6], pause_us=us),
     "ask with a pause": lambda us, _: says("I would like … to move my visit", pause_us=us),
-    "go on": lambda us, _: says("and on friday", pause_us=us, when="at once"),
+    "go on": lambda us, _: says("and on friday", pause_us=us // 3, when="at once"),
     "break in": lambda us, pick: says(QUESTIONS[pick % 6], pause_us=us, when="sounding"),
     "listen": lambda us, pick: says(NOISES[pick % 6], pause_us=us, when="sounding", word_us=300 * MS),
     "stop": lambda us, pick: says(STOPS[pick % 4], pause_us=us, when="sounding"),
@@ -174,7 +174,7 @@ async def converse(acts, setting):
 
     call._is_due = noted
     await call.run()
-    return Played(call, line, rows, audio.silence(0).reshape(-1, 1)), voice, due
+    return Played(call, line, rows, call.tape.take(clock.now())), voice, due
 
 
 def check(played, voice, due):

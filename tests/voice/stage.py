@@ -132,6 +132,11 @@ class Played:
     tape: audio.Int16 = field(repr=False)
 
     @property
+    def us(self):
+        """How long the call lasted."""
+        return audio.us(self.tape.shape[0])
+
+    @property
     def turns(self):
         return [row for row in self.rows if row.kind == "turn"]
 

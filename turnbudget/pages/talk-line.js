@@ -4,6 +4,7 @@
 const RATE = 16000;
 const FRAME = 320;
 const VERSION = 1;
+const LATEST = 1500;                   // frames of 20 ms
 const ASKS = [0, 60, 120, 250, 500];   // ms after opening at which the time is asked for, and then
 const ASK_MS = 2000;                   // so often
 const KEPT = 30;                       // answers of which the quickest is believed
@@ -41,10 +42,11 @@ class ServerClock {
 export class Line extends EventTarget {
   constructor(token, path) {
     super();
-    this.token = token; window.__line = this; this.log = []; this.marks = [];
+    this.token = token;
     this.path = path;
     this.clock = new ServerClock();
     this.captured = [];    // [place, context frame] of the latest frames heard, to tell when a sample was captured
+    this.early = [];       // the page's clock less the audio clock, as frames came; the least is the truest
     this.key = "";
     this.ended = false;
     this.timers = [];
@@ -112,11 +114,12 @@ export class Line extends EventTarget {
   fromAudio(told) {
     if (told.heard) {
       this.captured.push([told.at, told.frame]);
-      if (this.captured.length > 3000) this.captured.splice(0, 1500);
+      if (this.captured.length > 2 * LATEST) this.captured.splice(0, LATEST);
+      const filledMs = ((told.frame / this.context.sampleRate) + FRAME / RATE) * 1000;
+      this.early = [...this.early.slice(-99), performance.now() - filledMs];
       if (this.socket?.readyState === WebSocket.OPEN && this.began) this.socket.send(told.heard);
       this.say("level", told.level);
     } else if (told.played) {
- this.marks.push(this.clock.at(this.soundsAt(told.frame))); this.log.push([this.clock.best.tripMs, this.clock.best.offsetUs, this.clock.answers.length]);
       this.send({ event: "mark", name: told.played, at_us: this.clock.at(this.soundsAt(told.frame)) });
     } else if (told.cleared) {
       for (const name of told.cleared) this.send({ event: "mark", name, cleared: true });
@@ -138,17 +141,13 @@ export class Line extends EventTarget {
 
   latency() { return this.context.outputLatency || this.context.baseLatency || 0; }
 
-  /** From the capture of our sample `at` to when the context's `frame` sounds, in µs; all on the audio clock. */
+  /** From the capture of our sample `at` to when the context's `frame` sounds, in µs, by the page's clock alone. */
   since(at, frame) {
-    for (let i = this.captured.length - 1; i >= 0; i--) {
-      const [place, captured] = this.captured[i];
-      if (place <= at) {
-        const { sampleRate } = this.context;
-        const began = captured + ((at - place) * sampleRate) / RATE;
-        return Math.round(((frame - began) / sampleRate + this.latency()) * 1e6);
-      }
-    }
-    return null;
+    const { sampleRate } = this.context;
+    const found = this.captured.findLast(([place]) => place <= at);
+    if (!found) return null;
+    const captured = (found[1] * 1000) / sampleRate + ((at - found[0]) * 1000) / RATE + Math.min(...this.early);
+    return Math.round((this.soundsAt(frame) - captured) * 1000);
   }
 
   // ---- the socket ----

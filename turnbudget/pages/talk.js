@@ -101,7 +101,6 @@ const on = {
   },
   row({ row, zero_at: zeroAt, zero_us: zeroUs }) {
     const here = heardAt(row, zeroAt, zeroUs);
-    { const near = heard.filter((o) => Math.abs(o.us - zeroUs - row.first_sound_us) < 300e3).map((o) => o.us - zeroUs); (window.__dbg ||= []).push([row.turn, row.first_sound_us, row.lanes.find((l) => l.name.startsWith("line"))?.ended_us, near, here, window.__line.marks.map((m) => m - zeroUs).filter((m) => m > 0 && m < 1e6)]); }
     calls.rows.push({ row, here });
     if (row.kind === "turn") sayAloud(`You: ${row.asked || row.heard || "nothing that was understood"}.`);
     if (row.said) sayAloud(`Reply${row.first_sound_us === null ? "" : `, after ${ms(row.first_sound_us)}`}: ${row.said}`);

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Mount: TypeAlias = "Callable[[web.Application, Floor], None]"
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
+Middleware: TypeAlias = "Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]"
 LARGEST: Final = 65_536
 """Bytes of a request's body."""
 WORDS: Final = {
@@ -60,7 +61,7 @@ def make_app(
     return app
 
 
-def _gate(floor: Floor, doorstep: Doorstep) -> Callable[..., Awaitable[web.StreamResponse]]:
+def _gate(floor: Floor, doorstep: Doorstep) -> Middleware:
     """Return what stands before every request: bounds on its time, and words for refusals."""
 
     @web.middleware

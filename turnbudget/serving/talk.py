@@ -33,8 +33,8 @@ RESUME_US: Final = 5 * clock.SECOND
 FLUSH_US: Final = clock.SECOND
 """How long what is left to be written may take at the end."""
 STALL_US: Final = 2 * clock.SECOND
-LATE_US: Final = clock.SECOND
-"""A page tells of sound it has played no later than this; who claims more is not believed."""
+BELIEVED_US: Final = clock.SECOND
+"""A page tells of sound so long before or after it is heard; what is further away is not believed."""
 KEPT: Final = 100
 """Messages kept for a page that is away."""
 
@@ -204,11 +204,11 @@ class Talk:
                 self._look()
 
     def _take(self, peer: Peer, message: Message, now: int) -> None:
-        """Hand *message* over; the way of an acknowledgement is not the way of the sound."""
+        """Hand *message* over; the way of an acknowledgement is not that of the sound, which it may even overtake."""
         before = peer.line.heard_us
         peer.receive(message)
         heard, played = peer.line.heard_us, self.dialect.played_us
-        if heard is not None and heard != before and played is not None and now - LATE_US <= played <= now:
+        if heard not in {before, None} and played is not None and abs(now - played) <= BELIEVED_US:
             peer.line.heard_us = heard - (now - played)
 
 

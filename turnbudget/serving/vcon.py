@@ -35,7 +35,11 @@ TRANSCRIPT: Final = "turnbudget-transcript-1"
 NEVER: Final = "1970-01-01T00:00:00+00:00"
 """When calls begin that have no calendar: those in virtual time."""
 CALLER, AGENT, TARGET = range(3)
-_INCOMPLETE: Final = {EndReason.FAILED: "failed", EndReason.BROKEN_OFF: "failed", EndReason.LINE_LOST: "failed"}
+_INCOMPLETE: Final = {
+    EndReason.FAILED: "failed",
+    EndReason.BROKEN_OFF: "failed",
+    EndReason.LINE_LOST: "failed",
+}
 """Why there was no conversation, in the draft's words; in any other case somebody hung up."""
 
 

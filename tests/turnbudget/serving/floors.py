@@ -9,7 +9,15 @@ import aiohttp
 import msgspec
 
 from turnbudget.compose import open_studio
-from turnbudget.config import AsrTable, Config, EndpointTable, PhraseTable, TtsTable, VadTable, SpeculationTable
+from turnbudget.config import (
+    AsrTable,
+    Config,
+    EndpointTable,
+    PhraseTable,
+    TtsTable,
+    VadTable,
+    SpeculationTable,
+)
 from turnbudget.serving.caller import Caller, over_tcp, over_websocket
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.tones import Tones, tone_of
@@ -80,4 +88,6 @@ async def call(server, path, far, says=SAYS, headers=None, **how):
 
 async def call_audiosocket(server, far, says=SAYS, **how):
     """Hold a call over an AudioSocket."""
-    return await over_tcp(Caller(far, sounds(far, says), **how), "127.0.0.1", server.listening.audiosocket_port)
+    return await over_tcp(
+        Caller(far, sounds(far, says), **how), "127.0.0.1", server.listening.audiosocket_port
+    )

@@ -24,6 +24,7 @@ PROMETHEUS = shutil.which("prometheus")
 
 
 def counted(*happenings, lag_us=0):
+    """Return what is counted of *happenings*, by name and the labels in their alphabet's order; and the text."""
     metrics = Metrics({"bank", "shop"}.__contains__, lambda: lag_us)
     for happening in happenings:
         metrics(happening)
@@ -48,9 +49,9 @@ def test_turns_are_counted_by_kind_and_outcome():
     rows = turn(), turn(), turn(SLOW, outcome="bridged", sounded=621_000), turn(kind="greeting", heard="")
     values, _ = counted(*told(*rows))
     assert labelled(values, "turnbudget_turns_total") == {
-        ("bank", "turn", "shelved"): 2,
-        ("bank", "turn", "bridged"): 1,
-        ("bank", "greeting", "shelved"): 1,
+        ("turn", "shelved", "bank"): 2,
+        ("turn", "bridged", "bank"): 1,
+        ("greeting", "shelved", "bank"): 1,
     }
     assert values["turnbudget_turns_in_time_total", "bank"] == 3
     assert values["turnbudget_turns_answered_in_time_total", "bank"] == 2
@@ -66,7 +67,7 @@ def test_a_late_turn_names_what_it_waited_for():
     late = turn(SLOW)
     taken_back = turn({"endpoint": 160_000}, outcome="superseded", answered=False)
     values, _ = counted(*told(late, taken_back))
-    assert labelled(values, "turnbudget_turns_over_budget_total") == {("bank", "council", "agent"): 1}
+    assert labelled(values, "turnbudget_turns_over_budget_total") == {("agent", "council", "bank"): 1}
 
 
 def test_a_turn_without_an_answer_gives_no_time_to_its_answer():
@@ -78,7 +79,9 @@ def test_a_turn_without_an_answer_gives_no_time_to_its_answer():
 
 def test_a_stage_gives_one_value_a_turn():
     """MET-07: whatever pieces it came in."""
-    pieces = tuple(EntryRow(stage="council", us=us, owner=f"seat {us}", owner_kind="agent") for us in (5_000, 7_000))
+    pieces = tuple(
+        EntryRow(stage="council", us=us, owner=f"seat {us}", owner_kind="agent") for us in (5_000, 7_000)
+    )
     values, _ = counted(*told(turn({}, entries=pieces, closed_us=12_000, sounded=12_000)))
     assert values["turnbudget_stage_seconds_count", "council"] == 1
     assert values["turnbudget_stage_seconds_sum", "council"] == pytest.approx(0.012)
@@ -133,10 +136,10 @@ def test_labels_are_bounded_whatever_is_told():
     shed = [Shed("who", "twilio", f"because {number}") for number in range(50)]
     over = [ended(f"call {number}", reason=f"carrier says {number}") for number in range(50)]
     values, _ = counted(*strange, *lines, *shed, *over)
-    assert labelled(values, "turnbudget_turns_total") == {("other", "turn", "shelved"): 50}
+    assert labelled(values, "turnbudget_turns_total") == {("turn", "shelved", "other"): 50}
     assert len(labelled(values, "turnbudget_calls_total")) == 17
-    assert labelled(values, "turnbudget_shed_total") == {("twilio", "other", "other", "no"): 50}
-    assert labelled(values, "turnbudget_calls_ended_total") == {("bank", "other"): 50}
+    assert labelled(values, "turnbudget_shed_total") == {("no", "twilio", "other", "other"): 50}
+    assert labelled(values, "turnbudget_calls_ended_total") == {("other", "bank"): 50}
 
 
 def test_nothing_of_a_caller_is_in_the_metrics():
@@ -198,7 +201,9 @@ async def test_a_real_prometheus_scrapes_what_happened(tmp_path):
             up = await answered(session, query, "up")
             assert up[0]["value"][1] == "1"
             share = await answered(
-                session, query, 'sum(turnbudget_turns_in_time_total) / sum(turnbudget_turns_total{kind="turn"})'
+                session,
+                query,
+                'sum(turnbudget_turns_in_time_total) / sum(turnbudget_turns_total{kind="turn"})',
             )
             assert 0 <= float(share[0]["value"][1]) <= 1
         finally:

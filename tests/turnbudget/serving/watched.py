@@ -33,7 +33,9 @@ called = ["+1 555 0199"]
 
 
 def began(call, tenant="bank", line="twilio", at_us=0):
-    info = CallInfo(call="CA1", caller=NUMBER, called="+15550100", token="carrier token", parameters={"x": NUMBER})  # noqa: S106 - none of anybody's
+    info = CallInfo(
+        call="CA1", caller=NUMBER, called="+15550100", token="carrier token", parameters={"x": NUMBER}
+    )  # noqa: S106 - none of anybody's
     return CallBegan(call, tenant, line, info, at_us)
 
 
@@ -63,7 +65,7 @@ async def watched(tmp_path, *, serve=None, **watching):
     """A server on a free port of this machine with every watcher; yields it, and its address."""
     agent, path = tmp_path / "agent.toml", tmp_path / "floor.toml"
     agent.write_text(dump(QUICK))
-    path.write_text(FLOOR.replace("[tenants", "[tenants") .replace('called', 'config = "agent.toml"\ncalled'))
+    path.write_text(FLOOR.replace("[tenants", "[tenants").replace("called", 'config = "agent.toml"\ncalled'))
     settings = {"port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **(serve or {})}
     watch = Watching(stop=lambda: server.stop(), **watching)
     server = Server(

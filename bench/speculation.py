@@ -1,0 +1,191 @@
+"""What a reply that was made ready costs its turn, and one that was not: ``python bench/speculation.py [TURNS]``.
+
+Whole calls on the wall's clock, with a council and a real voice; the caller and the recogniser are scripted,
+for what is measured begins at the endpoint decision: until the first frame of the reply is handed to the
+line. A head start is measured on the demonstration bank's council: from the pause to the silence chosen.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from facts import facts
+
+from agents.agent import Context, Opinion
+from council.council import Council
+from council.seat import Seat
+from demos.bank.bank import open_bank
+from speculative.ranks import Ranks
+from speculative.shelf.shelf import Shelf
+from speculative.speculation import Speculation
+from voice import audio, clock
+from voice.asr.scripted import Scripted as ScriptedTranscriber
+from voice.asr.transcriber import Word
+from voice.budget import Budget
+from voice.call import Call
+from voice.clock import MS, SECOND
+from voice.crew import Crew
+from voice.endpoint import Endpointing
+from voice.errors import MissingEngine
+from voice.forecast import Cost, Forecast, nearest_rank
+from voice.ledger import Ledger
+from voice.lines.recording import Clip, RecordedLine
+from voice.parts import Entry, Manners, Parts
+from voice.reference import Reference
+from voice.responder import Question
+from voice.tts.choose import choose
+from voice.tts.scripted import tone
+from voice.turn import Phrases
+from voice.vad import Scripted as ScriptedVad
+
+if TYPE_CHECKING:
+    from voice.audio import Int16
+    from voice.tts.synthesizer import Synthesizer
+
+TURNS: Final = 30
+STARTS: Final = 200
+LEAVES_US: Final = 2 * MS
+"""The promise: a reply on the shelf leaves so soon after the endpoint decision."""
+SAID, SAYS = "yes", "Alright, thank you."
+WISH: Final = "I would like to order a new debit card please"
+BOUNDS: Final = Endpointing()
+PRIORS: Final = {stage: Cost(0, 20 * MS) for stage in ("choose", "synthesize", "deliver")}
+
+
+class Answers:
+    """An agent that says one thing, and takes all words for whole."""
+
+    name = "answers"
+
+    async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion:
+        """Return its opinion at once."""
+        del utterance, context, budget
+        return Opinion(SAYS, 0.9, settled=True)
+
+
+class Line(RecordedLine):
+    """A line that knows when each frame was handed to it."""
+
+    def __init__(self, clips: list[Clip], reference: Reference) -> None:
+        super().__init__(clips, reference, audio.silence(0))
+        self.sent: list[int] = []
+
+    def send(self, frame: Int16) -> None:
+        """Take a frame of ours."""
+        del frame
+        self.sent.append(clock.now())
+
+
+def caller(turns: int) -> list[Clip]:
+    """Return a caller who says one word again and again."""
+    said, quiet = audio.samples(300 * MS), audio.samples(100 * MS)
+    samples = audio.join([tone(said), audio.silence(quiet)])
+    clip = Clip(samples, (Word(SAID, 0, 300 * MS),), ((0, 300 * MS),), pause_us=100 * MS)
+    return [clip] * turns
+
+
+async def call(voice: Synthesizer, turns: int, *, ahead: bool) -> list[int]:
+    """Return what passed from each endpoint decision until a frame left, ascending."""
+    phrase = await voice.render("One moment.")
+    shelf, reference = Shelf(voice), Reference()
+    await shelf.warm([SAYS])
+    line, rows = Line(caller(turns), reference), list[Entry]()
+    responder = Council([Seat(Answers())], call="bench")
+    parts = Parts(
+        line=line,
+        vad=ScriptedVad(reference.words),
+        transcriber=ScriptedTranscriber(reference.words, final_us=20 * MS),
+        endpointing=BOUNDS,
+        responder=responder,
+        voice=voice,
+        forecast=Forecast(PRIORS),
+        phrases=Phrases(phrase, phrase, phrase),
+        ahead=Speculation(responder, shelf.for_call(), BOUNDS, Ranks()) if ahead else None,
+    )
+    one = Call(parts, Manners(), rows.append)
+    line.follow(one)
+    await one.run()
+    await shelf.aclose()
+    wanted = "shelved" if ahead else "answered"
+    decided = [row.utterance.decided_us for row in rows if row.utterance and row.account.outcome == wanted]
+    return sorted(next(at for at in line.sent if at >= instant) - instant for instant in decided)
+
+
+async def head_starts(voice: Synthesizer) -> tuple[list[int], int]:
+    """Return what each head start took until it had chosen a silence, ascending, and the CPU of one."""
+    make = await clock.offload(open_bank)
+    shelf, took = Shelf(voice), list[int]()
+    council = make()
+    await shelf.warm(council.fixed()[:1])
+    async with Crew() as crew:
+        cpu = 0
+        for _ in range(STARTS + 1):
+            council = make()
+            speculation = Speculation(council, shelf.for_call(), BOUNDS, Ranks())
+            speculation.begin(crew)
+            began, used, chosen = clock.now(), clock.cpu(), list[int]()
+            draft, budget = Ledger(began), Budget.of(5 * SECOND)
+            question = Question(WISH, (), budget, draft, crew, budget, guess=True)
+
+            def wait(_: int, __: str, chosen: list[int] = chosen) -> None:
+                chosen.append(clock.now())
+
+            speculation.paused(question, draft, wait)
+            await clock.sleep(40 * MS)
+            took.append(chosen[-1] - began)
+            cpu += clock.cpu() - used
+            if len(took) == 1:  # the first renders the reply
+                await shelf.keep(next(guess.text for guess in guessed(speculation, began)))
+                took.clear()
+                cpu = 0
+            speculation.hang_up()
+    await shelf.aclose()
+    return sorted(took), cpu // STARTS
+
+
+def guessed(speculation: Speculation, zero_us: int) -> list[object]:
+    """Return the guesses of a turn that ends now."""
+    ledger = Ledger(zero_us)
+    speculation.settle(WISH, ledger)
+    return [guess for guess in ledger.guesses if guess.text]
+
+
+def told(name: str, took: list[int]) -> str:
+    """Return a line with the spread of *took*."""
+    p50, p99 = nearest_rank(took, 50), nearest_rank(took, 99)
+    return f"{name}: p50 {p50 / MS:.2f} ms, p99 {p99 / MS:.2f} ms (n {len(took)})"
+
+
+async def measured(turns: int) -> None:
+    """Print the figures of one voice."""
+    try:
+        voice, why = choose()
+    except MissingEngine as missing:
+        print(f"nothing to measure with: {missing}")
+        return
+    await voice.warm()
+    try:
+        ready = await call(voice, turns, ahead=True)
+        made = await call(voice, turns, ahead=False)
+        starts, cpu = await head_starts(voice)
+    finally:
+        await voice.aclose()
+    print(why)
+    print("from the endpoint decision to the reply's first frame")
+    print(f"  {told('on the shelf', ready)}; promised: {LEAVES_US // MS} ms")
+    print(f"  {told('chosen and rendered then', made)}")
+    ratio = nearest_rank(made, 50) / max(1, nearest_rank(ready, 50))
+    print(f"  {ratio:.1f} times sooner at the median, beside a shorter silence")
+    print(f"from a pause to its silence, {told('a head start on the bank, its reply on the shelf', starts)}")
+    print(f"  {cpu / MS:.2f} ms of CPU each")
+
+
+def main() -> None:
+    """Print what is ready and what is not."""
+    print(facts())
+    clock.run(measured(int(sys.argv[1]) if sys.argv[1:] else TURNS))
+
+
+if __name__ == "__main__":
+    main()

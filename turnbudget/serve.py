@@ -1,0 +1,110 @@
+"""The command that serves live calls, and what it mounts beside the lines."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import msgspec
+
+from turnbudget.serving.config import load
+from turnbudget.serving.server import Server, Settings
+from turnbudget.serving.workers import Supervisor, told
+from turnbudget.shell import Taught, one_line
+from voice import clock
+from voice.crew import Crew
+from voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.serving.app import Mount
+    from turnbudget.serving.config import ServeTable
+    from turnbudget.serving.server import Worker
+
+MOUNTS: Sequence[Mount] = ()
+"""What is mounted beside the lines: pages, boards, metrics; each may watch the floor it is given."""
+FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
+
+
+@click.command(
+    name="serve",
+    cls=Taught,
+    epilog="turnbudget serve\n"
+    "turnbudget serve --config agent.toml --audiosocket-port 9092\n"
+    "turnbudget serve floor.toml --workers 2",
+)
+@click.argument("floor", required=False, type=click.Path(path_type=Path))
+@click.option("--config", metavar="FILE", type=click.Path(path_type=Path), help="The agent's settings.")
+@click.option("--host", help="Where to listen; by default on this machine alone.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="HTTP and WebSockets.  [default: 8080]")
+@click.option(
+    "--audiosocket-port", type=click.IntRange(0, 65_535), help="Asterisk's AudioSocket; none by default."
+)
+@click.option("--out", help="Where calls are written down.  [default: runs]")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
+@click.option("--worker", is_flag=True, hidden=True)
+@one_line
+def serve_command(  # noqa: PLR0913 - one a setting that a person changes by hand
+    floor: Path | None,
+    config: Path | None,
+    host: str | None,
+    port: int | None,
+    audiosocket_port: int | None,
+    out: str | None,
+    workers: int,
+    *,
+    worker: bool,
+) -> None:
+    """Answer live calls: telephone lines over WebSockets and AudioSocket, and browsers.
+
+    FLOOR is a file with [serve] and [tenants.NAME]: who is called, which agent answers, how many calls are taken.
+    Without it one agent answers whoever reaches this machine itself. SIGTERM lets calls end, SIGHUP reads the
+    settings again.
+    """
+    given = {"host": host, "port": port, "audiosocket_port": audiosocket_port, "out": out}
+    wanted = {name: value for name, value in given.items() if value is not None}
+
+    def changed(table: ServeTable) -> ServeTable:
+        return msgspec.structs.replace(table, **wanted)
+
+    logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
+    settings = Settings(floor, config, changed)
+    if worker:
+        clock.run(_work(settings, told(sys.stdin.buffer.readline())), "wall")
+    elif workers == 1:
+        clock.run(_work(settings, None), "wall")
+    else:
+        table = changed(load(floor, config)[0].serve)
+        if not table.port:
+            raise ConfigError("several workers share a port that is known", remedy="name one with --port")
+        command = ["-m", "turnbudget", *sys.argv[1:], "--worker"]
+        clock.run(_supervise(command, workers, table.drain_ms * clock.MS), "wall")
+
+
+async def _work(settings: Settings, worker: Worker | None) -> None:
+    """Serve as one process."""
+    server = Server(settings, worker=worker, mounts=MOUNTS)
+    async with Crew() as crew:
+        crew.create_task(server.follow_signals(), name="signals")
+        if worker:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, server)
+        await server.run()
+
+
+def _orphaned(server: Server) -> None:
+    """Drain when the supervisor is gone: its end of our standard input is closed."""
+    if not sys.stdin.buffer.read1(1):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        server.stop()
+
+
+async def _supervise(command: Sequence[str], workers: int, drain_us: int) -> None:
+    """Serve as several processes."""
+    supervisor = Supervisor(command, workers, drain_us)
+    supervisor.follow_signals()
+    await supervisor.run()

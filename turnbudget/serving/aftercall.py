@@ -1,0 +1,150 @@
+"""What is done when a call is over: its vCon is written beside its recording, and its tenant's server told.
+
+A watcher of the floor. It waits for nobody; what the disk refuses is said once, and the webhook goes all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from turnbudget.runs import place
+from turnbudget.serving.ending import disposition, reason
+from turnbudget.serving.events import CallBegan, CallEnded
+from turnbudget.serving.handover import handover
+from turnbudget.serving.vcon import Closed, content_hash, vcon
+from voice import clock
+from voice.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from turnbudget.recording import Recording
+    from turnbudget.serving.ending import DispositionRule
+    from turnbudget.serving.events import Happening
+    from turnbudget.serving.webhooks import Webhooks
+    from voice.crew import Crew
+
+MOST: Final = 10_000
+"""Calls that are under way, or are being written."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is known of a call beside its rows, as it ends."""
+
+    recording: Recording | None = None
+    slots: Mapping[str, str] | None = None
+
+
+class AfterCall:
+    """Closes calls. *folder* is where their recordings are; ``None``: nothing is written."""
+
+    def __init__(  # noqa: PLR0913 - where, for whom, by which rules
+        self,
+        folder: Path | None,
+        crew: Crew,
+        webhooks: Webhooks | None = None,
+        *,
+        rules: Callable[[str], Sequence[DispositionRule]] = lambda _: (),
+        kept: Callable[[str], Kept] = lambda _: Kept(),
+        base: str = "",
+    ) -> None:
+        """Work in *crew*; *rules* are a tenant's, *kept* is asked for what is known of a call as it ends.
+
+        *base* is the address under which *folder* is reached from elsewhere, if it is.
+        """
+        self._folder = folder
+        self._crew = crew
+        self._webhooks = webhooks
+        self._rules = rules
+        self._kept = kept
+        self._base = base
+        self._began: dict[str, tuple[CallBegan, str | None]] = {}
+        self._writing = asyncio.Lock()
+        self.unwritten = 0
+        """vCons that the disk refused."""
+
+    def __call__(self, happening: Happening) -> None:
+        """Know of *happening*."""
+        match happening:
+            case CallBegan():
+                if len(self._began) < MOST:
+                    self._began[happening.call] = happening, clock.label()
+            case CallEnded():
+                closed = self._closed(happening)
+                self._crew.create_task(self._finish(closed), name=f"after call {happening.call}")
+            case _:
+                pass
+
+    def _closed(self, ended: CallEnded) -> Closed:
+        began, label = self._began.pop(ended.call, (None, clock.label()))
+        kept, why = self._kept(ended.call), reason(ended.record.ended, ended.transfer)
+        slots = kept.slots or {}
+        return Closed(
+            record=ended.record,
+            rows=ended.rows,
+            tenant=ended.tenant,
+            line=began.line if began else ended.record.source,
+            began=label,
+            reason=why,
+            disposition=ended.disposition or disposition(why, ended.rows, self._rules(ended.tenant)),
+            caller=began.info.caller if began else "",
+            called=began.info.called if began else "",
+            session=began.info.call if began else "",
+            consent=bool(ended.record.audio),
+            pauses=kept.recording.pauses if kept.recording else (),
+            slots=slots,
+            transfer=handover(ended.transfer, ended.rows, slots) if ended.transfer else None,
+        )
+
+    async def _finish(self, closed: Closed) -> None:
+        async with self._writing:  # one after the other: a hundred calls may end at once
+            if self._folder and closed.record.audio:
+                closed = await _hashed(closed, self._folder)
+            written = vcon(closed, base=self._base)
+            if self._folder:
+                await self._write(self._folder / f"{closed.record.call}.vcon", msgspec.json.encode(written))
+        if self._webhooks:
+            self._tell(self._webhooks, closed, written)
+
+    async def _write(self, path: Path, content: bytes) -> None:
+        try:
+            await asyncio.shield(clock.offload(place, path, content))
+        except RunError as error:
+            self.unwritten += 1
+            log.error("%s", error)  # noqa: TRY400 - one line is all it needs
+
+    def _tell(self, webhooks: Webhooks, closed: Closed, written: Mapping[str, object]) -> None:
+        call = closed.record.call
+        data = {
+            "call": call,
+            "line": closed.line,
+            "from": closed.caller,
+            "to": closed.called,
+            "began": closed.began,
+            "length_us": closed.record.length_us,
+            "turns": closed.record.turns,
+            "reason": closed.reason,
+            "disposition": closed.disposition,
+        }
+        if closed.transfer:
+            more = {"handover": closed.transfer}
+            webhooks.tell(closed.tenant, "call.transferred", {**data, **more}, f"msg_{call}_transferred")
+        webhooks.tell(closed.tenant, "call.ended", {**data, "vcon": written}, f"msg_{call}_ended")
+
+
+async def _hashed(closed: Closed, folder: Path) -> Closed:
+    """Return *closed* with its recording's hash; without a recording if that cannot be read."""
+    try:
+        sha512 = await clock.offload(content_hash, folder / closed.record.audio)
+    except OSError as error:
+        log.error("%s: %s", closed.record.audio, error.strerror)  # noqa: TRY400 - one line
+        return replace(closed, record=msgspec.structs.replace(closed.record, audio=""))
+    return replace(closed, sha512=sha512)

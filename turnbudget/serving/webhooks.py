@@ -1,0 +1,276 @@
+"""Webhooks: what happened is told to a tenant's own server, signed, until it says it has it, for a day.
+
+The signature is that of Standard Webhooks 1.0: HMAC-SHA256 over id, timestamp and body. A message has one id
+however often it is sent, so a receiver who keeps ids takes each once; its timestamp is that of the sending,
+so an old one that is replayed can be refused. A call never waits: it only leaves a message here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import logging
+import secrets
+from collections import deque
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from turnbudget.config import Table
+from turnbudget.serving.config import is_loopback
+from turnbudget.serving.mailbag import Mailbag, Message
+from voice import clock
+from voice.crew import Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+ANSWER_US: Final = 10 * clock.SECOND
+"""How long a server may take to say that it has a message."""
+LOOK_US: Final = 5 * clock.SECOND
+"""How often the folder is looked through: other workers put there as well."""
+FIRST_S: Final = 5
+GROWTH: Final = 3
+LONGEST_S: Final = 3_600
+GIVE_UP_S: Final = 24 * 3_600
+REMEMBERED: Final = 2_000
+"""Messages that wait for the disk."""
+TOLERANCE_S: Final = 300
+KEY: Final = "whsec_"
+GONE: Final = 410
+log = logging.getLogger(__name__)
+
+
+class WebhookTable(Table, frozen=True):
+    """``[tenants.NAME.webhook]``: where what happens is told, and the secret that signs it.
+
+    ``secret`` is ``whsec_`` and base64, or any text of 24 signs or more. Without TLS only this machine is told.
+    """
+
+    url: str = ""
+    secret: str = ""
+    events: tuple[str, ...] = ("call.ended", "call.transferred")
+
+    def __post_init__(self) -> None:
+        if not self.url:
+            return
+        parsed = _parsed(self.url)
+        if parsed.scheme != "https" and not (parsed.scheme == "http" and is_loopback(parsed.host or "")):
+            raise ValueError("a webhook's url begins with https://")
+        if parsed.raw_user or parsed.raw_password:
+            raise ValueError("a webhook's url holds no user: its signature says who calls")
+        if len(self.secret) < 24 and not self.secret.startswith("env:"):  # noqa: PLR2004 - 192 bits at best
+            raise ValueError("a webhook's secret has 24 signs or more")
+
+
+class Post(Protocol):
+    """Sends one request."""
+
+    async def __call__(self, url: str, headers: Mapping[str, str], body: bytes, until_us: int) -> int:
+        """Return the status of the answer, 0 if none came until *until_us*; raises OSError."""
+        ...
+
+
+def sign(secret: str, name: str, timestamp: int, body: bytes) -> str:
+    """Return the signature of the message *name* with *body*, sent at *timestamp*."""
+    mac = hmac.new(_key(secret), f"{name}.{timestamp}.".encode() + body, hashlib.sha256)
+    return "v1," + base64.b64encode(mac.digest()).decode()
+
+
+def is_signed(
+    secret: str, headers: Mapping[str, str], body: bytes, now_s: int, tolerance_s: int = TOLERANCE_S
+) -> bool:
+    """Say whether a message was signed with *secret*, and a moment ago: what a receiver asks first.
+
+    Whether its ``webhook-id`` has come before is for the receiver to remember.
+    """
+    name, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if (
+        not (stamp.isascii() and stamp.isdigit() and len(stamp) <= 12)
+        or abs(now_s - int(stamp)) > tolerance_s
+    ):  # noqa: PLR2004 - seconds until the year 33658
+        return False
+    right = sign(secret, name, int(stamp), body).encode()
+    told = headers.get("webhook-signature", "").encode("utf-8", "replace").split(b" ")
+    return any([hmac.compare_digest(right, one) for one in told])  # noqa: C419 - all of them, always
+
+
+class Webhooks:
+    """The messages of one worker to every tenant's server."""
+
+    def __init__(self, folder: Path, hook: Callable[[str], WebhookTable | None], post: Post) -> None:
+        """Keep messages in *folder*, send each by *post* to the *hook* of its tenant, by name."""
+        self._folder = folder
+        self._hook = hook
+        self._post = post
+        self._bag: Mailbag | None = None
+        self._due: deque[Message] = deque()
+        self._ready = asyncio.Event()
+        self._busy: set[str] = set()
+        """Tenants whose server has a message under way."""
+        self.sent = 0
+        self.given_up = 0
+
+    def tell(self, tenant: str, event: str, data: Mapping[str, Any], name: str = "") -> None:
+        """Have *event* told to the server of *tenant*, if it wants to know; never blocks."""
+        hook = self._hook(tenant)
+        if not hook or not hook.url or event not in hook.events:
+            return
+        now = now_s()
+        name = name or f"msg_{secrets.token_hex(16)}"
+        body = msgspec.json.encode({"type": event, "timestamp": _shown(now), "data": data}).decode()
+        if len(self._due) >= REMEMBERED:
+            self._due.popleft()
+            self.given_up += 1
+        self._due.append(Message(id=name, whom=tenant, body=body, created_s=now, due_s=now))
+        self._ready.set()
+
+    async def run(self) -> None:
+        """Write and deliver for ever."""
+        self._bag = bag = await clock.offload(Mailbag, self._folder)
+        try:
+            async with Crew() as crew:
+                while True:
+                    self._ready.clear()
+                    await self.flush()
+                    if await clock.offload(bag.hold):
+                        await self._deliver(bag, crew)
+                    async with clock.move_on_at(clock.now() + LOOK_US):
+                        await self._ready.wait()
+        finally:
+            await asyncio.shield(self.flush())
+            bag.close()
+
+    async def flush(self) -> None:
+        """Write what was left here; what the disk refuses waits."""
+        while self._bag and self._due:
+            try:
+                await asyncio.shield(clock.offload(self._bag.put, self._due[0]))
+            except OSError as error:
+                log.error("webhooks: cannot be written (%s)", error.strerror)  # noqa: TRY400 - one line
+                return
+            self._due.popleft()
+
+    async def _deliver(self, bag: Mailbag, crew: Crew) -> None:
+        """Begin to send the oldest message that is due to each server that has none under way."""
+        for message in await clock.offload(bag.look):
+            if message.due_s <= now_s() and message.whom not in self._busy:
+                self._busy.add(message.whom)
+                crew.create_task(self._send(bag, message), name=f"webhook {message.id}")
+
+    async def _send(self, bag: Mailbag, message: Message) -> None:
+        try:
+            hook = self._hook(message.whom)
+            said = await self._answer(hook, message) if hook and hook.url else "the tenant has no webhook"
+            if not said:
+                self.sent += 1
+                await clock.offload(bag.take, message)
+                return
+            tried = msgspec.structs.replace(
+                message, attempts=message.attempts + 1, due_s=now_s() + backoff_s(message)
+            )
+            if said == GONE or tried.due_s - message.created_s > GIVE_UP_S:
+                self.given_up += 1
+                log.error(
+                    "webhook %s of %s: given up, %s, %d tries", message.id, message.whom, said, tried.attempts
+                )
+                await clock.offload(bag.take, message)
+            else:
+                log.info(
+                    "webhook %s of %s: %s, tried %d times", message.id, message.whom, said, tried.attempts
+                )
+                await clock.offload(bag.put, tried)
+        except OSError as error:
+            log.error("webhooks: cannot be written (%s)", error.strerror)  # noqa: TRY400 - one line
+        finally:
+            self._busy.discard(message.whom)
+            self._ready.set()
+
+    async def _answer(self, hook: WebhookTable, message: Message) -> str | int:
+        """Send *message*; return '' if the server has it, else what it said, or why it said nothing."""
+        body, stamp = message.body.encode(), now_s()
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": message.id,
+            "webhook-timestamp": str(stamp),
+            "webhook-signature": sign(hook.secret, message.id, stamp, body),
+        }
+        try:
+            status = await self._post(hook.url, headers, body, clock.now() + ANSWER_US)
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        if 200 <= status < 300:  # noqa: PLR2004 - HTTP's successes
+            return ""
+        return status or "no answer in time"
+
+
+def backoff_s(message: Message) -> int:
+    """Return how long to wait behind one more failure: 5 s, 15 s, … an hour, a part of it by the id.
+
+    Messages that failed together are so not sent together again.
+    """
+    wait = min(LONGEST_S, FIRST_S * GROWTH ** min(message.attempts, 8))
+    part = hashlib.sha256(message.id.encode()).digest()[0] / 256
+    return round(wait * (1 + part / 4))
+
+
+class HttpPost:
+    """Sends requests over HTTP; follows nobody elsewhere."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __call__(self, url: str, headers: Mapping[str, str], body: bytes, until_us: int) -> int:
+        """Send *body*; the address is in no error."""
+        status = 0
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=None)
+            self._session = aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())
+        sent = self._session.post(url, data=body, headers=dict(headers), allow_redirects=False)
+        try:
+            with clock.beyond():
+                async with clock.move_on_at(until_us), sent as response:
+                    status = response.status
+        except (aiohttp.ClientError, ValueError) as error:
+            raise OSError(0, type(error).__name__) from None
+        return status
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._session:
+            await self._session.close()
+
+
+def now_s() -> int:
+    """Return the calendar time in seconds; in virtual time, which has no calendar, that of the loop."""
+    label = clock.label()
+    return int(datetime.fromisoformat(label).timestamp()) if label else clock.now() // clock.SECOND
+
+
+def _shown(now: int) -> str:
+    return clock.label() or f"{now} s"
+
+
+def _key(secret: str) -> bytes:
+    try:
+        return (
+            base64.b64decode(secret.removeprefix(KEY), validate=True)
+            if secret.startswith(KEY)
+            else secret.encode()
+        )
+    except binascii.Error:
+        return secret.encode()
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return URL(url)
+    except ValueError:
+        return URL()
