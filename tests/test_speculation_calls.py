@@ -68,7 +68,9 @@ async def test_who_goes_on_as_soon_as_we_sound_is_answered_once_for_all_of_it():
     spoke = await speak(spoken("move fifty", 250, "to savings"), responder=table, warm=["From where?"])
     first, last = spoke.turns
     assert (first.account.outcome, last.asked) == ("cut", "move fifty to savings")
-    assert [one for one in spoke.history if one[0] == "caller"] == [("caller", "move fifty to savings", False)]
+    assert [one for one in spoke.history if one[0] == "caller"] == [
+        ("caller", "move fifty to savings", False)
+    ]
     began, stopped = spoke.heard[0][0], max(at for at, text in spoke.frames if text == "From where?")
     assert stopped - began <= 400 * MS
     assert spoke.texts[-1] == "Alright, to savings."

@@ -158,7 +158,9 @@ def talk(kind, backend, *clips, **more):
 def test_a_head_start_is_joined_by_the_turn_and_the_llm_asked_once(kind, first_us):
     backend = ScriptedBackend(says(WHOLE, first_us=first_us))
     spoke, timings = talk(kind, backend, spoken("what is my balance"))
-    off, _ = talk(kind, ScriptedBackend(says(WHOLE, first_us=first_us)), spoken("what is my balance"), on=False)
+    off, _ = talk(
+        kind, ScriptedBackend(says(WHOLE, first_us=first_us)), spoken("what is my balance"), on=False
+    )
     assert len(backend.asked) == 1
     assert (spoke.texts, spoke.history) == (off.texts, off.history)
     assert [timing.ending for timing in timings] == ["done"]

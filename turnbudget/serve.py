@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,8 +13,10 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
+from turnbudget.serving import browser
 from turnbudget.serving.config import load
-from turnbudget.serving.server import Server, Settings
+from turnbudget.serving.server import Server, Settings, Worker
+from turnbudget.serving.watching import Watching
 from turnbudget.serving.workers import Supervisor, told
 from turnbudget.shell import Taught, one_line
 from voice import clock
@@ -24,10 +28,7 @@ if TYPE_CHECKING:
 
     from turnbudget.serving.app import Mount
     from turnbudget.serving.config import ServeTable
-    from turnbudget.serving.server import Worker
 
-MOUNTS: Sequence[Mount] = ()
-"""What is mounted beside the lines: pages, boards, metrics; each may watch the floor it is given."""
 FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 
 
@@ -49,24 +50,15 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 @click.option("--worker", is_flag=True, hidden=True)
 @one_line
-def serve_command(  # noqa: PLR0913 - one a setting that a person changes by hand
-    floor: Path | None,
-    config: Path | None,
-    host: str | None,
-    port: int | None,
-    audiosocket_port: int | None,
-    out: str | None,
-    workers: int,
-    *,
-    worker: bool,
+def serve_command(
+    floor: Path | None, config: Path | None, *, workers: int, worker: bool, **given: str | int | None
 ) -> None:
     """Answer live calls: telephone lines over WebSockets and AudioSocket, and browsers.
 
-    FLOOR is a file with [serve] and [tenants.NAME]: who is called, which agent answers, how many calls are taken.
-    Without it one agent answers whoever reaches this machine itself. SIGTERM lets calls end, SIGHUP reads the
-    settings again.
+    FLOOR is a file with [serve] and [tenants.NAME]: who is called, which agent answers, how many calls are
+    taken. Without it one agent answers whoever reaches this machine itself. SIGTERM lets calls end, SIGHUP
+    reads the settings again.
     """
-    given = {"host": host, "port": port, "audiosocket_port": audiosocket_port, "out": out}
     wanted = {name: value for name, value in given.items() if value is not None}
 
     def changed(table: ServeTable) -> ServeTable:
@@ -88,17 +80,31 @@ def serve_command(  # noqa: PLR0913 - one a setting that a person changes by han
 
 async def _work(settings: Settings, worker: Worker | None) -> None:
     """Serve as one process."""
-    server = Server(settings, worker=worker, mounts=MOUNTS)
+    worker = worker or Worker(secret=secrets.token_bytes(32))
+
+    def mounts(server: Server, serve: ServeTable) -> Sequence[Mount]:
+        watching = Watching(
+            server.stop,
+            secret=worker.secret,
+            worker=str(worker.number),
+            site=serve.site,
+            broker=serve.broker,
+            otlp=serve.otlp,
+            texts=serve.texts,
+        )
+        return browser.mount, watching.mount
+
+    server = Server(settings, worker=worker, mounts=mounts)
     async with Crew() as crew:
         crew.create_task(server.follow_signals(), name="signals")
-        if worker:
+        if worker.of > 1:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, server)
         await server.run()
 
 
 def _orphaned(server: Server) -> None:
     """Drain when the supervisor is gone: its end of our standard input is closed."""
-    if not sys.stdin.buffer.read1(1):
+    if not os.read(sys.stdin.fileno(), 64):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         server.stop()
 

@@ -106,9 +106,7 @@ class Talk:
     def match(self, said):
         budget = Budget.of(SECOND)
         ledger = Ledger(clock.now())
-        return self.speculation.match(
-            Question(said, tuple(self.history), budget, ledger, self.crew, budget)
-        )
+        return self.speculation.match(Question(said, tuple(self.history), budget, ledger, self.crew, budget))
 
     def hear(self, caller, agent):
         self.history += [Said("caller", caller), Said("agent", agent)]

@@ -31,7 +31,9 @@ def test_one_process_counts_apart_from_another():
     assert Ranks().odds(0) == PRIOR[0][0] / PRIOR[0][1]
 
 
-@given(st.lists(st.tuples(st.lists(st.sampled_from("abc"), max_size=5, unique=True), st.sampled_from("abcd"))))
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from("abc"), max_size=5, unique=True), st.sampled_from("abcd")))
+)
 def test_odds_stay_odds(turns):
     ranks = Ranks()
     for foreseen, came in turns:

@@ -1,6 +1,6 @@
 """What is done when a call is over: its vCon is written beside its recording, and its tenant's server told.
 
-A watcher of the floor. It waits for nobody; what the disk refuses is said once, and the webhook goes all the same.
+A watcher of the floor. Nobody waits for it; what the disk refuses is logged, and the webhook goes all the same.
 """
 
 from __future__ import annotations

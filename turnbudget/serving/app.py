@@ -18,12 +18,13 @@ from voice.errors import TurnbudgetError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from aiohttp.typedefs import Middleware
+
     from turnbudget.serving.doorstep import Doorstep
     from turnbudget.serving.floor import Floor
 
 Mount: TypeAlias = "Callable[[web.Application, Floor], None]"
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
-Middleware: TypeAlias = "Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]"
 LARGEST: Final = 65_536
 """Bytes of a request's body."""
 WORDS: Final = {
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 def make_app(
     floor: Floor, doorstep: Doorstep, reload: Callable[[], Awaitable[str]], mounts: Sequence[Mount] = ()
 ) -> web.Application:
-    """Return the application of *floor*, with what *mounts* add; who sends a request leaves the *doorstep*."""
+    """Return the application of *floor* and *mounts*; who sends a request leaves the *doorstep*."""
     app = web.Application(client_max_size=LARGEST, middlewares=[_gate(floor, doorstep)])
 
     async def health(_: web.Request) -> web.Response:

@@ -1,7 +1,8 @@
 """SIMULATED: a caller behind a simulated carrier, on a real socket, in real time.
 
-They wait until the greeting is over, say a sentence, wait for the answer to end, say the next, and hang up. What
-they measure is theirs: from the last sample they said to the first they heard, and how evenly frames came.
+They wait until the greeting is over, say a sentence, wait for the answer to end, say the next, and hang up.
+What they measure is theirs: from the last sample they said to the first they heard, and how evenly frames
+came.
 """
 
 from __future__ import annotations
@@ -51,10 +52,13 @@ class Heard:
 class Caller:
     """A caller who says *sentences* (sound at the rate of *far*), one a turn, then hangs up."""
 
-    def __init__(self, far: FarSide, sentences: Sequence[Int16], *, hangs_up: bool = True) -> None:
+    def __init__(
+        self, far: FarSide, sentences: Sequence[Int16], *, quiet_us: int = QUIET_US, hangs_up: bool = True
+    ) -> None:
         self.far = far
         self.heard = Heard()
         self._sentences = list(sentences)
+        self._quiet_us = quiet_us
         self._hangs_up = hangs_up
         self._began_us = self._loud_us = clock.now()
         self._said_us: int | None = None
@@ -102,7 +106,9 @@ class Caller:
                 return
             self.heard.unanswered += 1
             self._said_us = None
-        if now - self._loud_us < QUIET_US or (not self.heard.greeted and now - self._began_us < DEAF_US // 4):
+        if now - self._loud_us < self._quiet_us or (
+            not self.heard.greeted and now - self._began_us < DEAF_US // 4
+        ):
             return
         if self._sentences:
             sound = self._sentences.pop(0)

@@ -1,15 +1,13 @@
 """Which socket speaks what: the last of a path names a token, the first the carrier.
 
-``/twilio/ws/TOKEN`` and its kin, ``/asterisk/ws``, ``/vonage/ws``, ``/jambonz/ws``. Asterisk, whose dial string
-ends in a query, may send its token there; carriers that strip queries put it in the path, or in what the call
-says of itself.
+``/twilio/ws/TOKEN`` and its kin, ``/asterisk/ws``, ``/vonage/ws``, ``/jambonz/ws``. Asterisk, whose dial
+string ends in a query, may send its token there; carriers that strip queries put it in the path, or in what
+the call says of itself.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-
-from aiohttp import web
 
 from turnbudget.serving.refused import Refused
 from turnbudget.serving.websocket import attend
@@ -22,6 +20,8 @@ from voice.lines.vonage import Vonage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from aiohttp import web
 
     from turnbudget.serving.door import Guest
     from turnbudget.serving.floor import Floor

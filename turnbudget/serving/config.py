@@ -33,8 +33,10 @@ Agents: TypeAlias = dict[str, Config]
 class ServeTable(Table, frozen=True):
     """``[serve]``: where the server listens, how much it takes, and who may ask it.
 
-    ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a host
-    that is not this machine's own, every caller needs a signature or a token. Without ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free.
+    ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a
+    host that is not this machine's own, every caller needs a signature or a token. Without ``audiosocket_port``
+    there is no AudioSocket; port 0 is any that is free. ``broker`` and ``otlp`` are where events and traces
+    go; ``texts`` shows what was said to those who watch.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +52,10 @@ class ServeTable(Table, frozen=True):
     stall_ms: Positive = 10_000
     drain_ms: Ms = 60_000
     out: str = "runs"
+    site: str = "main"
+    broker: str = ""
+    otlp: str = ""
+    texts: bool = False
 
     @property
     def local(self) -> bool:
@@ -84,7 +90,7 @@ class FloorConfig(Table, frozen=True):
     """The whole file of a floor of calls."""
 
     serve: ServeTable = ServeTable()
-    tenants: dict[str, TenantTable] = {}
+    tenants: dict[str, TenantTable] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.serve.public and urlsplit(self.serve.public).scheme not in {"http", "https"}:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
-from turnbudget.config import Table
-from turnbudget.serving.config import is_loopback
 from voice import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from turnbudget.serving.outside import CrmTable
     from voice.lines.dialect import CallInfo
 
 BUDGET_US: Final = clock.SECOND
@@ -31,25 +29,11 @@ MOST: Final = 32
 LONGEST: Final = 200
 """Characters of a fact."""
 OK: Final = 200
-HOLES: Final = ("caller", "called", "call", "tenant")
 log = logging.getLogger(__name__)
 
 
-class CrmTable(Table, frozen=True):
-    """``[tenants.NAME.crm]``: the address to ask, with ``{caller}``, ``{called}``, ``{call}`` or ``{tenant}`` in it.
-
-    It is asked for a JSON object of plain values, with ``token`` as a bearer's; without TLS only on this machine.
-    """
-
-    url: str = ""
-    token: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.url:
-            return
-        parsed = URL(address(self, dict.fromkeys(HOLES, "0")))
-        if parsed.scheme != "https" and not (parsed.scheme == "http" and is_loopback(parsed.host or "")):
-            raise ValueError("the url of a crm begins with https://")
+class _Useless(ValueError):
+    """An answer that tells nothing; its words hold nothing of it."""
 
 
 class Crm:
@@ -62,7 +46,7 @@ class Crm:
         """Asked in vain: no answer in time, or none that could be read."""
 
     async def facts(self, table: CrmTable, info: CallInfo, tenant: str) -> Mapping[str, str]:
-        """Return what is known of the caller of *info*; empty if that took longer than a second, or failed."""
+        """Return what is known of the caller of *info*; nothing if that failed, or took over a second."""
         if not table.url or not info.caller:
             return {}
         self.asked += 1
@@ -73,8 +57,10 @@ class Crm:
         try:
             with clock.beyond():
                 async with clock.move_on_at(until):
-                    found = await self._ask(address(table, holes), table.token)
+                    found = await self._ask(table.address(holes), table.token)
                     said = ""
+        except _Useless as error:
+            said = str(error)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             said = type(error).__name__
         took = (clock.now() - began) // clock.MS
@@ -92,12 +78,12 @@ class Crm:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
         async with self._session.get(URL(url), headers=headers, allow_redirects=False) as response:
             if response.status != OK:
-                raise ValueError(f"status {response.status}")
+                raise _Useless(f"status {response.status}")
             body = bytearray()
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > LARGEST:
-                    raise ValueError("too long an answer")
+                    raise _Useless("too long an answer")
         return plain_facts(msgspec.json.decode(bytes(body)))
 
     async def aclose(self) -> None:
@@ -106,18 +92,10 @@ class Crm:
             await self._session.close()
 
 
-def address(table: CrmTable, holes: Mapping[str, str]) -> str:
-    """Return the address of *table*, its *holes* filled: what a caller's line told can change nothing else."""
-    url = table.url
-    for hole in HOLES:
-        url = url.replace(f"{{{hole}}}", quote(holes[hole], safe=""))
-    return url
-
-
 def plain_facts(told: Any) -> dict[str, str]:
     """Return the plain values of the object *told*, as text; raises ValueError if it is no object."""
     if not isinstance(told, dict):
-        raise ValueError("no object")  # noqa: TRY004 - an answer, not an argument
+        raise _Useless("no object")
     facts = {str(key)[:LONGEST]: _plain(value) for key, value in told.items()}
     return dict([(key, value) for key, value in facts.items() if value][:MOST])
 

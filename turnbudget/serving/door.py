@@ -103,7 +103,8 @@ class Door:
         if self._unsigned(request, "".join(tokens)):
             return
         signature, target = request.headers.get(SIGNATURE, ""), request.path_qs
-        if not any([signed_upgrade(one, signature, self.serve.public, target) for one in tokens]):  # noqa: C419 - all of them, always
+        signed = [signed_upgrade(one, signature, self.serve.public, target) for one in tokens]
+        if not any(signed):
             raise Refused("an upgrade without Twilio's signature")
 
     def _unsigned(self, request: BaseRequest, token: str) -> bool:
@@ -113,7 +114,7 @@ class Door:
     # --- people and programs -----------------------------------------------------------------------
 
     def check_operator(self, request: BaseRequest) -> None:
-        """Raise Refused unless *request* bears the operator's token, or none is set and it comes from here."""
+        """Raise Refused unless *request* bears the operator's token, or comes from here and none is set."""
         token = self.serve.operator_token
         if token and same(token, bearer(request)):
             return

@@ -1,7 +1,7 @@
 """How a call ended: one of a few reasons, and the tenant's own word for what came of it.
 
-Lines and calls tell an end in words; a table makes a reason of them. A disposition is found by the tenant's rules,
-the first that fits; behind them stand some that fit every call.
+Lines and calls tell an end in words; a table makes a reason of them. A disposition is found by the tenant's
+rules, the first that fits; behind them stand some that fit every call.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def reason(ended: str, transfer: str = "") -> EndReason:
 
 
 class DispositionRule(Table, frozen=True):
-    """``[[tenants.NAME.dispositions]]``: calls that are all this are called ``as``; what is left out fits all.
+    """``[[tenants.X.dispositions]]``: calls that are all this are called ``name``; what is not said fits all.
 
     ``said`` and ``heard`` are patterns looked for in the lines of either side, case aside, redacted.
     """

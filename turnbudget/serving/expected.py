@@ -1,8 +1,8 @@
 """Calls that are expected on the AudioSocket: who calls whom, told beforehand under the call's UUID.
 
-``PUT /audiosocket/UUID`` (or POST, as Asterisk's ``CURL`` does) with ``caller``, ``called`` and ``tenant``; its
-answer says whether the call is taken. ``GET /audiosocket/UUID/after`` says where the caller goes when we have
-hung up, or nothing.
+``PUT /audiosocket/UUID`` (or POST, as Asterisk's ``CURL`` does) with ``caller``, ``called`` and ``tenant``;
+its answer says whether the call is taken. ``GET /audiosocket/UUID/after`` says where the caller goes when we
+have hung up, or nothing.
 """
 
 from __future__ import annotations

@@ -44,7 +44,14 @@ class Floor:
     """The calls of one worker."""
 
     def __init__(  # noqa: PLR0913 - what a floor stands on
-        self, serve: ServeTable, door: Door, crew: Crew, once: Once, journal: Journal | None, workers: int = 1
+        self,
+        serve: ServeTable,
+        door: Door,
+        crew: Crew,
+        *,
+        once: Once,
+        journal: Journal | None,
+        workers: int = 1,
     ) -> None:
         """Take calls in through *door*, *workers* floors sharing the limits; their tasks are the *crew*'s."""
         self.serve = serve
@@ -120,19 +127,23 @@ class Floor:
         self.give_up(guest.place)
 
     def _load(self, tenant: Tenant) -> Load:
-        room, share = tenant.room, lambda most: -(-most // self._workers)
+        room = tenant.room
         own = sum(call.tenant.name == tenant.name for call in self._calls.values())
         own += sum(kept.name == tenant.name for kept, _, _ in self._places.values())
         return Load(
             calls=len(self._calls) + len(self._places),
-            most=share(self.serve.most_calls),
+            most=self._share(self.serve.most_calls),
             tenant_calls=own,
-            tenant_most=share(tenant.table.most_calls),
+            tenant_most=self._share(tenant.table.most_calls),
             budget_us=room.studio.budget_us,
             full=self.outlook.predict(room.studio),
             light=self.outlook.predict(room.light, "light") if room.light else None,
             draining=self.draining,
         )
+
+    def _share(self, most: int) -> int:
+        """Return this worker's part of a limit."""
+        return -(-most // self._workers)
 
     # --- calls -------------------------------------------------------------------------------------
 
@@ -152,7 +163,9 @@ class Floor:
                 raise Refused(verdict.because, BUSY)
         _, mode, _ = self._places[place]
         self.give_up(place)
-        running = Running(secrets.token_hex(8), tenant, mode, info, connection, self)
+        running = Running(
+            secrets.token_hex(8), tenant, mode=mode, info=info, connection=connection, floor=self
+        )
         self._calls[running.name] = running
         self.crew.create_task(running.run(), name=f"call {running.name}")
 

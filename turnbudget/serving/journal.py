@@ -1,6 +1,6 @@
 """The journal of a worker: rows and records of its calls, on disk within two seconds, whatever becomes of it.
 
-A run folder like any other, and ``calls.jsonl`` beside it, a line as each call ends. A disk that refuses costs
+A run folder like any other, and ``calls.jsonl`` in it, a line as each call ends. A disk that refuses costs
 what could not be written, never a call; it is tried again as long as there is room to remember.
 """
 

@@ -70,7 +70,7 @@ class Login:
         token = str((await request.post()).get("token", "")).strip()
         if not same(token, self._token):
             return _page(WRONG if self._token else NOBODY, 401)
-        response = web.HTTPSeeOther("/board", headers={"Cache-Control": "no-store"})
+        response = _see("/board")
         response.set_cookie(
             COOKIE,
             self._cookie(clock.now() + LIFE_US),
@@ -83,7 +83,7 @@ class Login:
 
     async def _leave(self, request: web.Request) -> web.Response:
         del request
-        response = web.HTTPSeeOther("/login", headers={"Cache-Control": "no-store"})
+        response = _see("/login")
         response.del_cookie(COOKIE)
         return response
 
@@ -102,6 +102,10 @@ class Login:
         if not self._token or len(until) > 20 or not (until.isascii() and until.isdigit()):  # noqa: PLR2004 - digits of an int64
             return False
         return same(cookie, self._cookie(int(until))) and clock.now() < int(until)
+
+
+def _see(where: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": where, "Cache-Control": "no-store"})
 
 
 def _page(note: str, status: int = 200) -> web.Response:

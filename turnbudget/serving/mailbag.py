@@ -1,7 +1,7 @@
 """Messages that must arrive, each a small file: whoever is killed loses none that was written.
 
-A file appears whole, by a rename. Workers may share a folder: each puts, and the one who holds its lock delivers;
-the lock goes with its process. Everything here blocks.
+A file appears whole, by a rename. Workers may share a folder: each puts, and the one who holds its lock
+delivers; the lock goes with its process. Everything here blocks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ LARGEST: Final = 4 << 20
 """Bytes of a file that is read; what is larger is none of ours."""
 SUFFIX: Final = ".json"
 LOCK: Final = ".deliverer"
+_ANEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 class Message(Record, frozen=True, kw_only=True):
@@ -44,6 +45,8 @@ class Mailbag:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._lock: IO[bytes] | None = None
+        self._known: dict[str, Message] = {}
+        """Messages that were read, without their bodies: only who delivers changes a file."""
         self.lost = 0
         """Messages that were given up for newer ones, or could not be read."""
 
@@ -52,11 +55,12 @@ class Mailbag:
         place = self._place(message)
         part = place.with_suffix(".part")
         try:
-            with part.open("wb", opener=_private) as file:
+            with os.fdopen(os.open(part, _ANEW, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(message))
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(place)
+            self._known.pop(place.name, None)
         finally:
             part.unlink(missing_ok=True)
 
@@ -65,26 +69,34 @@ class Mailbag:
         self._place(message).unlink(missing_ok=True)
 
     def look(self) -> list[Message]:
-        """Return what waits, the oldest first; of too many the oldest go, and what cannot be read goes."""
-        places = sorted(self._folder.glob(f"*{SUFFIX}"))
-        for place in places[:-MOST]:
-            self._drop(place)
-        found = [(place, _read(place)) for place in places[-MOST:]]
-        for place, message in found:
-            if message is None and place.exists():
-                self._drop(place)
-        return [message for _, message in found if message]
+        """Return what waits, without bodies, the oldest first.
+
+        Of too many the oldest go, and what cannot be read goes.
+        """
+        names = sorted(name for name in os.listdir(self._folder) if name.endswith(SUFFIX))
+        for name in names[:-MOST]:
+            self._drop(name)
+        known = {name: self._known.get(name) or self._light(name) for name in names[-MOST:]}
+        self._known = {name: message for name, message in known.items() if message}
+        return list(self._known.values())
+
+    def whole(self, message: Message) -> Message | None:
+        """Return *message* with its body; ``None`` if it is gone."""
+        return _read(self._place(message))
 
     def hold(self) -> bool:
         """Be the one who delivers, if nobody else is; say whether we are."""
         if self._lock is None:
-            lock = (self._folder / LOCK).open("ab", opener=_private)
+            lock = os.fdopen(os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 lock.close()
                 return False
             self._lock = lock
+            self._known = {}
+            for part in self._folder.glob("*.part"):  # of who was killed; who still writes tries again
+                part.unlink(missing_ok=True)
         return True
 
     def close(self) -> None:
@@ -96,13 +108,16 @@ class Mailbag:
     def _place(self, message: Message) -> Path:
         return self._folder / f"{message.created_s:012d}-{message.id}{SUFFIX}"
 
-    def _drop(self, place: Path) -> None:
+    def _light(self, name: str) -> Message | None:
+        message = _read(self._folder / name)
+        if message is None:
+            self._drop(name)
+            return None
+        return msgspec.structs.replace(message, body="")
+
+    def _drop(self, name: str) -> None:
         self.lost += 1
-        place.unlink(missing_ok=True)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        (self._folder / name).unlink(missing_ok=True)
 
 
 def _read(place: Path) -> Message | None:

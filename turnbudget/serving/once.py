@@ -30,7 +30,7 @@ class Once(Protocol):
         ...
 
     def take(self, key: str) -> str | None:
-        """Return what is kept under *key* and forget it; ``None`` if there is nothing, or another was first."""
+        """Return what is kept under *key* and forget it; ``None`` if there is nothing: another was first."""
         ...
 
 

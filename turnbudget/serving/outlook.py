@@ -1,7 +1,7 @@
 """What the next turn's first sound will likely take: forecast, loop lag and the latest turns, in one number.
 
-A turn that can bridge owes its sound by its own aim whatever its answer costs, so a slow answer alone does not
-break the promise; a late loop does, and late turns show that it is broken.
+A turn that can bridge owes its sound by its own aim whatever its answer costs, so a slow answer alone does
+not break the promise; a late loop does, and late turns show that it is broken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A pass: proof, in a path's last segment, that a call was let in a moment ago, good for one socket.
 
-It is the tenant, the carrier's id of the call, by when and a number, under an HMAC of a secret that the workers
-share. Carriers strip queries, so it is part of the path; paths are logged on the way, so it is good once.
+It is the tenant, the carrier's id of the call, by when and a number, under an HMAC of a secret that the
+workers share. Carriers strip queries, so it is part of the path; paths are logged on the way, so it is good
+once.
 """
 
 from __future__ import annotations

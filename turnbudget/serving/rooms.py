@@ -36,7 +36,7 @@ class Room:
 
     studio: Studio
     light: Studio | None
-    """The same engines, answered by the shelf and the fast backend alone; ``None``: that would change nothing."""
+    """The same engines, answered by the shelf and the fast backend; ``None``: nothing would change."""
     calls: int = 0
     left: bool = False
     """No tenant uses it any more."""
@@ -66,7 +66,7 @@ class Rooms:
         self._rooms: dict[Config, Room] = {}
 
     async def open(self, configs: Iterable[Config]) -> dict[Config, Room]:
-        """Return a room for each of *configs*, those that are new opened; raises, and opens none, if one fails."""
+        """Return a room for each of *configs*, new ones opened; if one fails it raises and opens none."""
         fresh: dict[Config, Room] = {}
         wanted = dict.fromkeys(configs)
         try:

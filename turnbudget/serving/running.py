@@ -34,6 +34,7 @@ class Running:
         self,
         name: str,
         tenant: Tenant,
+        *,
         mode: Mode,
         info: CallInfo,
         connection: Connection,

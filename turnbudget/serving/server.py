@@ -73,12 +73,13 @@ class Server:
         *,
         worker: Worker | None = None,
         opener: Opener = open_studio,
-        mounts: Sequence[Mount] = (),
+        mounts: Callable[[Server, ServeTable], Sequence[Mount]] = lambda _server, _serve: (),
     ) -> None:
+        """Serve by *settings*; *mounts* are asked, once they are read, what to mount beside the lines."""
         self._settings = settings
         self._worker = worker or Worker()
         self._rooms = Rooms(opener)
-        self._mounts = tuple(mounts)
+        self._mounts = mounts
         self._stopping = asyncio.Event()
         self._hurried = asyncio.Event()
         self._reloading = asyncio.Lock()
@@ -100,7 +101,7 @@ class Server:
                 worker = self._worker
                 once = InFolder(worker.notes) if worker.notes else InMemory()
                 door = Door(serve, Tenants(floor_config, agents, rooms), Passes(once, worker.secret))
-                self.floor = Floor(serve, door, crew, once, journal, worker.of)
+                self.floor = Floor(serve, door, crew, once=once, journal=journal, workers=worker.of)
                 self.listening = Listening(self.floor, serve, shared=worker.of > 1)
                 crew.create_task(self.floor.outlook.beat(), name="loop lag")
                 crew.create_task(journal.run(), name="journal")
@@ -113,7 +114,7 @@ class Server:
 
     async def _serve(self, serve: ServeTable) -> None:
         """Listen until the end, and drain."""
-        app = make_app(self.floor, self.listening.doorstep, self.reload, self._mounts)
+        app = make_app(self.floor, self.listening.doorstep, self.reload, self._mounts(self, serve))
         try:
             await self.listening.open(app)
             self.open.set()

@@ -10,11 +10,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.serving.connection import Connection
-from turnbudget.serving.door import Guest
 from turnbudget.serving.websocket import keep_small
 from voice import clock
 
 if TYPE_CHECKING:
+    from turnbudget.serving.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.audiosocket import AudioSocket
     from voice.lines.dialect import Message

@@ -6,7 +6,6 @@ and its resamplers, and costs next to nothing. For tests and benches of many cal
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from voice import audio, clock
 from voice.asr.transcriber import Transcript, Work
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Sequence
 
     from voice.audio import Int16
@@ -37,9 +37,9 @@ def tone_of(sentence: str, sentences: Sequence[str], rate: int) -> Int16:
     pitch = LOWEST_HZ + APART_HZ * sentences.index(sentence)
     word, gap = WORD_US * rate // clock.SECOND, GAP_US * rate // clock.SECOND
     words = max(3, len(sentence.split()))
-    wave = LEVEL * np.sin(np.arange(words * word) * (2 * np.pi * pitch / rate))
+    wave: Int16 = np.rint(LEVEL * np.sin(np.arange(words * word) * (2 * np.pi * pitch / rate))).astype(np.int16)
     wave.reshape(words, word)[:, :gap] = 0
-    return np.rint(wave[gap:]).astype(np.int16)
+    return wave[gap:]
 
 
 class Tones:

@@ -1,8 +1,8 @@
 """Twilio's webhooks: a call is let in or turned away before it is answered, and sent on when it is over.
 
-``/twilio/voice`` is what a number calls. Its answer connects the call with ``/twilio/ws/PASS``; what follows the
-stream asks ``/twilio/after``; the stream's own life is told ``/twilio/status``. A request that comes a second
-time, its signature with it, is refused.
+``/twilio/voice`` is what a number calls. Its answer connects the call with ``/twilio/ws/PASS``; what follows
+the stream asks ``/twilio/after``; the stream's own life is told ``/twilio/status``. A request that comes a
+second time, its signature with it, is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.tenants import Tenant
 
-KIND: Final = "twilio"
 LINE: Final = "twilio"
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from turnbudget.serving.ending import EndReason
-from turnbudget.serving.handover import Handover
-from turnbudget.summary import Header, summarise
+from turnbudget.summary import spread
 from voice import clock
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from turnbudget.recording import Pause
     from turnbudget.records import CallRecord, Row
+    from turnbudget.serving.handover import Handover
 
 SYNTAX: Final = "0.3.0"
 SCHEMA: Final = "turnbudget-call-1"
@@ -222,21 +222,6 @@ def _numbers(call: Closed, spoken: list[int]) -> dict[str, Any]:
 def report(call: Closed) -> dict[str, Any]:
     """Return what we know and measured of *call*."""
     turns = [row for row in call.rows if row.kind == "turn"]
-    budget = turns[0].budget_us if turns else 0
-    summary = summarise(
-        tuple(call.rows),
-        Header(
-            name=call.record.call,
-            clock="wall" if call.began else "virtual",
-            pacing="live",
-            began=call.began,
-            seed=0,
-            versions={},
-            engines=(),
-            budget_us=budget,
-            calls=(call.record,),
-        ),
-    )
     return {
         "line": call.line,
         "tenant": call.tenant,
@@ -245,8 +230,8 @@ def report(call: Closed) -> dict[str, Any]:
         "disposition": call.disposition,
         "slots": dict(call.slots),
         "recording": {"consent": call.consent, "pauses": [_pause(pause) for pause in call.pauses]},
-        "in_time": summary.in_time,
-        "first_sound": summary.first_sound,
+        "in_time": {"count": sum(row.in_time for row in turns), "of": len(turns)},
+        "first_sound": spread(row.first_sound_us for row in turns),
         "record": call.record,
         "rows": list(call.rows),
     }

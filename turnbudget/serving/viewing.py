@@ -59,7 +59,7 @@ class Viewing:
         try:
             self._check(request)
         except Refused:
-            raise web.HTTPSeeOther("/login", headers={"Cache-Control": "no-store"}) from None
+            return web.Response(status=303, headers={"Location": "/login", "Cache-Control": "no-store"})
         text = _read()
         policed = headers(policy(text, connects=True, forms=True))
         return web.Response(text=text, content_type="text/html", headers=policed)

@@ -55,7 +55,7 @@ class TelephoneLine:
         self._began: tuple[int, int] | None = None
         """When the caller's first audio came, and its place at our rate."""
         self._shift: int | None = 0
-        """What is added to the places that the far side gives; ``None`` until a new one has given its first."""
+        """What is added to the places that the far side gives; ``None``: its first is awaited."""
         self.over = False
         """Whether the call is over, whoever hung up."""
         self.ended = ""

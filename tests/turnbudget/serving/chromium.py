@@ -54,7 +54,8 @@ class Page:
         await self._socket.send_json({"id": self._asked, "method": method, "params": parameters})
         while True:
             told = await self._socket.receive_json(timeout=20)
-            if told.get("method") in {"Runtime.exceptionThrown", "Log.entryAdded"}:
+            level = told.get("params", {}).get("entry", {}).get("level")
+            if told.get("method") == "Runtime.exceptionThrown" or level in {"warning", "error"}:
                 self.complaints.append(json.dumps(told["params"])[:600])
             if told.get("id") == self._asked:
                 assert "error" not in told, told["error"]

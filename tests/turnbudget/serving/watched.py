@@ -26,8 +26,10 @@ SECRET_WORDS = "my mother's name is Rumpelstilz"
 LINES = ("twilio", "audiosocket", "browser", "vonage")
 FLOOR = """
 [tenants.bank]
+config = "agent.toml"
 called = ["+1 555 0100"]
 [tenants.shop]
+config = "agent.toml"
 called = ["+1 555 0199"]
 """
 
@@ -65,7 +67,7 @@ async def watched(tmp_path, *, serve=None, **watching):
     """A server on a free port of this machine with every watcher; yields it, and its address."""
     agent, path = tmp_path / "agent.toml", tmp_path / "floor.toml"
     agent.write_text(dump(QUICK))
-    path.write_text(FLOOR.replace("[tenants", "[tenants").replace("called", 'config = "agent.toml"\ncalled'))
+    path.write_text(FLOOR)
     settings = {"port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **(serve or {})}
     watch = Watching(stop=lambda: server.stop(), **watching)
     server = Server(
