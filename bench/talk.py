@@ -26,7 +26,7 @@ def play(seed: int, seen: Counter[str]) -> str:
     """Play conversation *seed*, count what happened in it, and return which promise it broke, '' if none."""
     acts, setting = by_chance(seed)
     try:
-        played, voice, due = clock.run(converse(acts, setting), "virtual")
+        played, voice, due, noted = clock.run(converse(acts, setting), "virtual")
         seen["calls"] += 1
         seen["s of call"] += played.us // SECOND
         seen["frames that left"] += len(played.line.sent)
@@ -36,7 +36,7 @@ def play(seed: int, seen: Counter[str]) -> str:
             seen.update(
                 one.took for one in row.account.decisions if one.took in {"reply held", "reply goes on"}
             )
-        check(played, voice, due)
+        check(played, voice, due, noted)
     except Exception as error:  # noqa: BLE001 - a call that breaks is a finding, the next is played all the same
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return ""

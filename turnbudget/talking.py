@@ -19,7 +19,7 @@ from turnbudget.talk import talk as have_call
 from turnbudget.talk_screen import Screen
 from turnbudget.terminal import headline
 from voice import clock
-from voice.lines.portaudio import PortAudio, devices, listing
+from voice.lines.portaudio import Latency, PortAudio, devices, listing
 
 
 @click.command(
@@ -34,6 +34,13 @@ turnbudget replay runs/me                         the same caller again"""
 @click.option("--list-devices", is_flag=True, help="Name the microphones and speakers, and leave.")
 @click.option("--input", "microphone", default="", metavar="DEVICE", help="Microphone: a name or a number.")
 @click.option("--output", "speaker", default="", metavar="DEVICE", help="Speaker: a name or a number.")
+@click.option(
+    "--latency",
+    type=click.Choice(get_args(Latency)),
+    default="low",
+    show_default=True,
+    help="How much the sound card holds; high if our voice has gaps.",
+)
 @click.option("--push-to-talk", is_flag=True, help="Be heard only while the space bar has you heard.")
 @click.option(
     "--echo",
@@ -77,7 +84,7 @@ def talk(**given: Any) -> None:
         click.echo("\n".join(listing(found)) or "there is no sound device")
         return
     config = with_options(load(given["config"]), given)
-    card = PortAudio(given["microphone"], given["speaker"])
+    card = PortAudio(given["microphone"], given["speaker"], given["latency"])
     microphone, speaker = card.names
     console = Console()
     wish = Wish(

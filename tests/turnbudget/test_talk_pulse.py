@@ -116,12 +116,15 @@ async def test_a_caller_is_answered_three_times_through_a_sound_card(pulse, tmp_
     """Their voice goes in by one virtual cable, ours comes out of another, and every turn is witnessed."""
     await rendered(tmp_path)
     run, heard = tmp_path / "run", tmp_path / "heard.raw"
-    listen = ("parec", "--device=agent.monitor", "--format=s16le", "--rate=16000", "--channels=1", "--raw")
+    form = ("--format=s16le", "--rate=16000", "--channels=1", "--raw", "--latency-msec=20")
+    listen = ("parec", "--device=agent.monitor", *form)
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with heard.open("wb") as file:
         async with (
             running(*listen, env=pulse, stdout=file),
-            running(sys.executable, "-c", TALK, "--record", str(run), env=pulse, **pipes) as talk,
+            running(
+                sys.executable, "-c", TALK, "--latency=high", "--record", str(run), env=pulse, **pipes
+            ) as talk,
         ):
             assert (await row(talk))[0] == "·"
             for number in range(len(SAYINGS)):

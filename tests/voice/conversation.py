@@ -6,6 +6,7 @@ A conversation is a list of acts, each with a time; whatever they are, the promi
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -77,7 +78,7 @@ CLIPS = {
     "stop": lambda us, pick: says(STOPS[pick % 4], pause_us=us, when="sounding"),
     "hello": lambda us, _: says("hello", pause_us=us, when="at once"),
     "cough": lambda us, pick: _cough(us, pick, "sounding"),
-    "cough anywhere": lambda us, pick: _cough(us, pick, "at once"),
+    "cough anywhere": lambda us, pick: _cough(us // 3, pick, "at once"),
     "mumble": lambda us, pick: murmurs((300 + 250 * (pick % 8)) * MS, pause_us=us),
     "be silent": lambda us, _: stays(3 * us),
     "hang up": lambda us, pick: hangs_up(us, "sounding" if pick % 2 else "at once"),
@@ -145,7 +146,10 @@ class Watched(Line):
 
 
 async def converse(acts, setting):
-    """Play the conversation; return it, the voice that spoke in it, and the utterances that were due."""
+    """Play the conversation; return it, the voice that spoke in it, and what the caller said that counts.
+
+    That is, each utterance that is due an answer, and each that wants none but belongs to the conversation.
+    """
     voice = MarkedVoice()
     dice = random.Random(setting.seed)  # noqa: S311 - chance, no secret
     opening = {
@@ -165,19 +169,23 @@ async def converse(acts, setting):
         idle_us=6 * SECOND,
         **opening,
     )
-    due, is_due = [], call._is_due
+    due, noted, is_due = [], [], call._is_due
 
-    def noted(utterance):
+    def told(utterance):
+        before = len(call.history)
         wanted = is_due(utterance)
-        due.extend([utterance] * wanted)
+        if wanted:
+            due.append(utterance)
+        elif len(call.history) > before:
+            noted.append(utterance)
         return wanted
 
-    call._is_due = noted
+    call._is_due = told
     await call.run()
-    return Played(call, line, rows, call.tape.take(clock.now())), voice, due
+    return Played(call, line, rows, call.tape.take(clock.now())), voice, due, noted
 
 
-def check(played, voice, due):
+def check(played, voice, due, noted):
     """What holds of every conversation, whatever the caller did."""
     checked(played, LATE_US)
     call, line = played.call, played.line
@@ -200,6 +208,12 @@ def check(played, voice, due):
     # One answer to all that was due.
     turns = [row.utterance.text for row in rows if row.kind == "turn"]
     assert " ".join(filter(None, turns)) == " ".join(one.text for one in due if one.text)
+
+    kept = [said.text for said in call.history if said.who == "caller"]
+    counted = Counter(" ".join([*kept, call._saying._unanswered]).split())
+    assert counted == Counter(" ".join(one.text for one in due + noted).split()), (
+        "words were lost, or came twice"
+    )
 
     # No double talk, no reply twice: the frames say so themselves; and what they say was heard.
     pieces = SAID | voice.pieces
@@ -227,6 +241,6 @@ def by_chance(seed):
         acts.append(Act("hang up", dice.randrange(0, 4_000), dice.randrange(2)))
     opening = dice.choice(("", "greeting", "notice", "both"))
     setting = Setting(
-        seed, dice.randrange(50, 600), dice.randrange(20, 400), dice.randrange(0, 1_500), opening
+        seed, dice.randrange(50, 600), dice.randrange(20, 600), dice.randrange(0, 1_500), opening
     )
     return acts, setting

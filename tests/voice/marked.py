@@ -60,12 +60,15 @@ class Run:
 
 def runs(sent):
     """Read the frames that left; raises AssertionError if one came twice, was left out, or was mixed in."""
-    found = []
+    found, faded = [], True
     for at, frame in sent:
         piece, number = int(frame[PIECE_AT]) - ZERO, int(frame[FRAME_AT]) - ZERO
         if piece < 0:
             assert not frame[audio.EDGE :].any(), "a frame that is no fade and bears no mark"
+            assert not faded, f"a sound that faded out before fades out again, at {at}"
+            faded = True
             continue
+        faded = False
         if not found or found[-1].piece != piece or (number == 0 and piece < RENDERED):
             assert piece < RENDERED or piece not in [run.piece for run in found], f"{piece} again, at {at}"
             found.append(Run(piece))

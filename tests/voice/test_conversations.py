@@ -14,7 +14,7 @@ places = st.builds(
     Setting,
     seed=st.integers(0, 99),
     lag_ms=st.integers(50, 600),
-    final_ms=st.integers(20, 400),
+    final_ms=st.integers(20, 600),
     thinks_ms=st.integers(0, 1_500),
     opening=st.sampled_from(("", "greeting", "notice", "both")),
 )

@@ -1,8 +1,7 @@
 // One turn as a row of the page: the words, who spoke and why, and where each millisecond went.
 
-import { STAGES, exact, h, ms } from "./talk-waterfall.js";
+import { LINE, STAGES, exact, h, ms } from "./talk-waterfall.js";
 
-const LINE = "line: sent to sounded";
 const AGREE_US = 40e3;
 const SEAT = "seat:";
 const REPLY = "reply of ";

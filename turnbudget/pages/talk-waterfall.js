@@ -2,6 +2,7 @@
 // in a run's report, on an axis that does not move while a call goes on.
 
 export const STAGES = ["endpoint", "transcribe", "match", "council", "choose", "synthesize", "deliver", "stall", "unaccounted"];
+export const LINE = "line: sent to sounded";
 const FIRST = -4e6;   // work begun before the last word is shown from here, compressed
 const FAR = 8e6;      // and what took longer than the budget up to here
 const LEFT = 13, RIGHT = 84;
@@ -87,9 +88,10 @@ export class Axis {
   lanes(row) {
     const drawn = row.lanes.filter((lane) => lane.outcome !== "none");
     return drawn.length ? h("div", { class: "lanes" }, drawn.map((lane) => {
-      const begins = this.x(lane.began_us);
+      const begins = this.x(lane.began_us), ends = this.x(lane.ended_us);
+      const text = `${lane.name} · ${lane.name === LINE ? ms(lane.ended_us - lane.began_us) : lane.outcome}`;
       return h("div", { class: "lane" + (lane.wasted_us ? " waste" : "") },
-        h("span", { at: begins > 55 ? { right: 100 - this.x(lane.ended_us) + "%" } : { left: begins + "%" } }, `${lane.name} · ${lane.outcome}`),
+        h("span", { at: begins > 45 ? { right: 100 - ends + "%", maxWidth: ends + "%" } : { left: begins + "%", maxWidth: 100 - begins + "%" } }, text),
         h("i", { at: { left: this.pos(lane.began_us), width: this.wide(lane.began_us, lane.ended_us) } }));
     })) : null;
   }

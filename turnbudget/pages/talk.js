@@ -66,7 +66,7 @@ function headline() {
   const [number, unit] = ms(row.first_sound_us).split("\u00a0");
   $("headline").replaceChildren(
     h("div", {}, h("p", { class: "big" + (inTime(row) ? "" : " late") }, number, unit ? h("small", {}, unit) : null),
-      h("p", { class: "of" }, row.first_sound_us === null ? `Turn ${row.turn} had no sound: ${row.outcome}.` : `from your last word to our first sound, in turn ${row.turn}; ${inTime(row) ? "in time" : "late"}.`)),
+      h("p", { class: "of" }, row.first_sound_us === null ? `Turn ${row.turn} had no sound: ${row.outcome}.` : `from your last word until our first sound left, in turn ${row.turn}; ${inTime(row) ? "in time" : "late"}.`)),
     h("dl", { class: "facts" },
       fact(`In time, of ${turns.length}`, String(good), `within ${ms(row.budget_us)} of your last word`, good < turns.length),
       fact("First sound, median", ms(rank(first, 50)), `p95 ${ms(rank(first, 95))} · n ${first.length}`),
@@ -92,6 +92,7 @@ function draw(row, here) {
 const on = {
   connected() {
     began ||= performance.now();
+    document.body.classList.remove("fresh");
     show("listening");
   },
   state({ state, partial }) {

@@ -1,13 +1,14 @@
 """What is done when a call is over: its vCon is written beside its recording, and its tenant's server told.
 
-A watcher of the floor. Nobody waits for it; what the disk refuses is logged, and the webhook goes all the same.
+A watcher of the floor, for whom nobody waits. What the disk refuses is logged, and the webhook goes all the
+same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from turnbudget.recording import Recording
     from turnbudget.serving.ending import DispositionRule
     from turnbudget.serving.events import Happening
     from turnbudget.serving.webhooks import Webhooks
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 MOST: Final = 10_000
 """Calls that are under way, or are being written."""
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is known of a call beside its rows, as it ends."""
-
-    recording: Recording | None = None
-    slots: Mapping[str, str] | None = None
 
 
 class AfterCall:
@@ -53,18 +45,13 @@ class AfterCall:
         webhooks: Webhooks | None = None,
         *,
         rules: Callable[[str], Sequence[DispositionRule]] = lambda _: (),
-        kept: Callable[[str], Kept] = lambda _: Kept(),
         base: str = "",
     ) -> None:
-        """Work in *crew*; *rules* are a tenant's, *kept* is asked for what is known of a call as it ends.
-
-        *base* is the address under which *folder* is reached from elsewhere, if it is.
-        """
+        """Work in *crew*, by the *rules* of a tenant; *base* is the address of *folder* for others."""
         self._folder = folder
         self._crew = crew
         self._webhooks = webhooks
         self._rules = rules
-        self._kept = kept
         self._base = base
         self._began: dict[str, tuple[CallBegan, str | None]] = {}
         self._writing = asyncio.Lock()
@@ -85,8 +72,7 @@ class AfterCall:
 
     def _closed(self, ended: CallEnded) -> Closed:
         began, label = self._began.pop(ended.call, (None, clock.label()))
-        kept, why = self._kept(ended.call), reason(ended.record.ended, ended.transfer)
-        slots = kept.slots or {}
+        why = reason(ended.record.ended, ended.transfer)
         return Closed(
             record=ended.record,
             rows=ended.rows,
@@ -99,9 +85,9 @@ class AfterCall:
             called=began.info.called if began else "",
             session=began.info.call if began else "",
             consent=bool(ended.record.audio),
-            pauses=kept.recording.pauses if kept.recording else (),
-            slots=slots,
-            transfer=handover(ended.transfer, ended.rows, slots) if ended.transfer else None,
+            pauses=ended.pauses,
+            slots=ended.slots,
+            transfer=handover(ended.transfer, ended.rows, ended.slots) if ended.transfer else None,
         )
 
     async def _finish(self, closed: Closed) -> None:

@@ -32,7 +32,7 @@ OK: Final = 200
 log = logging.getLogger(__name__)
 
 
-class _Useless(ValueError):
+class _AnswerError(ValueError):
     """An answer that tells nothing; its words hold nothing of it."""
 
 
@@ -59,7 +59,7 @@ class Crm:
                 async with clock.move_on_at(until):
                     found = await self._ask(table.address(holes), table.token)
                     said = ""
-        except _Useless as error:
+        except _AnswerError as error:
             said = str(error)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             said = type(error).__name__
@@ -78,12 +78,12 @@ class Crm:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
         async with self._session.get(URL(url), headers=headers, allow_redirects=False) as response:
             if response.status != OK:
-                raise _Useless(f"status {response.status}")
+                raise _AnswerError(f"status {response.status}")
             body = bytearray()
             async for chunk in response.content.iter_any():
                 body += chunk
                 if len(body) > LARGEST:
-                    raise _Useless("too long an answer")
+                    raise _AnswerError("too long an answer")
         return plain_facts(msgspec.json.decode(bytes(body)))
 
     async def aclose(self) -> None:
@@ -95,7 +95,7 @@ class Crm:
 def plain_facts(told: Any) -> dict[str, str]:
     """Return the plain values of the object *told*, as text; raises ValueError if it is no object."""
     if not isinstance(told, dict):
-        raise _Useless("no object")
+        raise _AnswerError("no object")
     facts = {str(key)[:LONGEST]: _plain(value) for key, value in told.items()}
     return dict([(key, value) for key, value in facts.items() if value][:MOST])
 

@@ -5,10 +5,13 @@ Watchers are called on the loop, in the order in which things happen, and must n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from turnbudget.recording import Pause
     from turnbudget.records import CallRecord, Row
     from voice.lines.dialect import CallInfo
 
@@ -45,6 +48,10 @@ class CallEnded:
     disposition: str = ""
     transfer: str = ""
     """Where the caller was sent, if anywhere."""
+    slots: Mapping[str, str] = field(default_factory=dict)
+    """What was known by then of what the caller wants, redacted."""
+    pauses: tuple[Pause, ...] = ()
+    """Where its recording was paused."""
 
 
 @dataclass(frozen=True, slots=True)

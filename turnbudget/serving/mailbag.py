@@ -73,7 +73,7 @@ class Mailbag:
 
         Of too many the oldest go, and what cannot be read goes.
         """
-        names = sorted(name for name in os.listdir(self._folder) if name.endswith(SUFFIX))
+        names = sorted(place.name for place in self._folder.glob(f"*{SUFFIX}"))
         for name in names[:-MOST]:
             self._drop(name)
         known = {name: self._known.get(name) or self._light(name) for name in names[-MOST:]}

@@ -204,7 +204,7 @@ class Talk:
                 self._look()
 
     def _take(self, peer: Peer, message: Message, now: int) -> None:
-        """Hand *message* over. An acknowledgement may overtake the sound it is of, or come late: its time counts."""
+        """Hand *message* over. An acknowledgement may overtake its sound or come late: its time counts."""
         before = peer.line.heard_us
         peer.receive(message)
         heard, played = peer.line.heard_us, self.dialect.played_us

@@ -181,7 +181,7 @@ class Webhooks:
             "webhook-signature": sign(hook.secret, message.id, stamp, body),
         }
         try:
-            status = await self._post(hook.url, headers, body, clock.now() + ANSWER_US)
+            status: int = await self._post(hook.url, headers, body, clock.now() + ANSWER_US)
         except OSError as error:
             return error.strerror or type(error).__name__
         if 200 <= status < 300:  # noqa: PLR2004 - HTTP's successes

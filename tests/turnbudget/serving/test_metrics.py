@@ -138,7 +138,7 @@ def test_labels_are_bounded_whatever_is_told():
     values, _ = counted(*strange, *lines, *shed, *over)
     assert labelled(values, "turnbudget_turns_total") == {("turn", "shelved", "other"): 50}
     assert len(labelled(values, "turnbudget_calls_total")) == 17
-    assert labelled(values, "turnbudget_shed_total") == {("no", "twilio", "other", "other"): 50}
+    assert labelled(values, "turnbudget_shed_total") == {("no", "other", "other", "other"): 50}
     assert labelled(values, "turnbudget_calls_ended_total") == {("other", "bank"): 50}
 
 

@@ -69,11 +69,10 @@ async def watched(tmp_path, *, serve=None, **watching):
     agent.write_text(dump(QUICK))
     path.write_text(FLOOR)
     settings = {"port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **(serve or {})}
-    watch = Watching(stop=lambda: server.stop(), **watching)
     server = Server(
         Settings(path, agent, lambda table: msgspec.structs.replace(table, **settings)),
         opener=open_tones,
-        mounts=[watch.mount],
+        mounts=lambda server, _: [Watching(stop=server.stop, **watching).mount],
     )
     async with Crew() as crew:
         task = crew.create_task(server.run(), name="server")
