@@ -1,4 +1,4 @@
-"""What a reply that was made ready costs its turn, and one that was not: ``python bench/speculation.py [TURNS]``.
+"""What a reply costs its turn, made ready before it and not: ``python bench/speculation.py [TURNS]``.
 
 Whole calls on the wall's clock, with a council and a real voice; the caller and the recogniser are scripted,
 for what is measured begins at the endpoint decision: until the first frame of the reply is handed to the
@@ -116,14 +116,12 @@ async def call(voice: Synthesizer, turns: int, *, ahead: bool) -> list[int]:
 async def head_starts(voice: Synthesizer) -> tuple[list[int], int]:
     """Return what each head start took until it had chosen a silence, ascending, and the CPU of one."""
     make, shelf = await clock.offload(open_bank), Shelf(voice)
-    took: list[int] = []
     async with Crew() as crew:
         budget = Budget.of(SECOND)
         reply = await make().answer(Question(WISH, (), budget, Ledger(clock.now()), crew, budget, guess=True))
         await shelf.keep(reply.text if reply else SAYS)
         used = clock.cpu()
-        for _ in range(STARTS):
-            took.append(await head_start(make(), shelf, crew))
+        took = [await head_start(make(), shelf, crew) for _ in range(STARTS)]
         used = clock.cpu() - used
     await shelf.aclose()
     return sorted(took), used // STARTS

@@ -1,9 +1,9 @@
 """Conversations by chance, whole calls in virtual time: ``python bench/talk.py --n 10000``.
 
 A caller asks, pauses, coughs, says "mhm", "stop" and "hello?", breaks in, mumbles, keeps silent and hangs up,
-at any instant. After each call the promises are checked: no dead air, no double talk, no reply heard twice, an
-answer to all that was due, ledgers that sum, a history that equals the frames that left. The same seed is the
-same conversation: ``--first 4711 --n 1``.
+at any instant. After each call the promises are checked: no dead air, no double talk, no reply heard twice,
+an answer to all that was due, ledgers that sum, a history that equals the frames that left. The same seed is
+the same conversation: ``--first 4711 --n 1``.
 """
 
 from __future__ import annotations

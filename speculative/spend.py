@@ -114,7 +114,8 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
 
 def _settled(words: Words, bounds: Endpointing, because: str) -> Silence:
     release = RELEASE_US if _STOPS.search(words.text) else 0
-    return Silence(bounds.settled_us + release, "endpoint.settled_ms", because)
+    us = max(bounds.settled_us, min(bounds.settled_us + release, bounds.silence_us))
+    return _within(bounds, us, "endpoint.settled_ms", because)
 
 
 def _most(bounds: Endpointing, because: str) -> Silence:

@@ -96,7 +96,7 @@ async def stubborn(_):
 
 async def test_only_the_reply_for_the_final_text_is_heard():
     """TURN-07: seven guesses in one turn, the third of which ignores its cancellation for five seconds."""
-    words = "i would like a card for travelling".split()
+    words = ["i", "would", "like", "a", "card", "for", "travelling"]
     parts = [part for word in words for part in (word, 180)][:-1]
     texts = [" ".join(words[:count]) for count in range(1, 8)]
     table = Table({text: f"You said {len(text)}." for text in texts} | {texts[2]: stubborn})

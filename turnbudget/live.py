@@ -76,6 +76,11 @@ class LiveCall:
         self._written = Written(self._call, writer, name=name, told=told, recording=self.recording)
 
     @property
+    def call(self) -> Call:
+        """The call itself, to look at."""
+        return self._call
+
+    @property
     def slots(self) -> dict[str, str]:
         """What is known by now of what the caller wants, redacted; empty if the responder does not tell."""
         return self._around.redaction.slots(slots(self._responder), self._around.sensitive)

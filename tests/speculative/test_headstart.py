@@ -1,4 +1,4 @@
-"""A head start: what a pause is worth waiting for, told each time more is known, and never to another pause."""
+"""A head start: what a pause is worth, told each time more is known, and never to another pause."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ async def test_other_words_in_the_same_pause_end_the_head_start_on_the_first():
     async with talking(responder) as talk:
         talk.listening()
         await talk.pause("send mine", 50 * MS)
-        await talk.pause("send nine of it", 300 * MS)
+        await talk.pause("send nine of them", 300 * MS)
         assert responder.cancelled == 1
         assert talk.silences(1) == [USUAL]
         assert talk.silences(2)[-1] == QUICK
@@ -94,7 +94,7 @@ async def test_a_pause_without_a_head_start_is_no_long_one():
         talk.speculation.went_on()
         await clock.sleep(3_000 * MS)
         talk.speculation.went_on()
-        await talk.pause("send nine of it", 200 * MS)
+        await talk.pause("send nine of them", 200 * MS)
         assert set(talk.silences(2)) == {USUAL}
 
 

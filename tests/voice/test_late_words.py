@@ -7,7 +7,7 @@ from aheads import Guesses
 from lagging import late
 from overheard import checked
 from sounds import Open, Pattern, babble, noise, scene, voice
-from stage import Answers, answering, play, says, speech, spent, stays
+from stage import Answers, answering, murmurs, play, says, speech, spent, stays
 
 from voice.asr.scripted import Scripted, Take
 from voice.asr.transcriber import Word
@@ -62,6 +62,20 @@ async def test_a_late_text_shifts_no_answer():
     assert asked[-2:] == ["the first answer the second", "what"]
     assert played.outcomes == ["superseded", "answered", "answered"]
     assert len(played.sounds) == 2
+
+
+async def test_a_cough_while_the_text_is_made_does_not_leave_the_question_unanswered():
+    """ASR-07: the question was superseded by nothing; it is answered when that is known."""
+    clips = (
+        at_once("what is my balance", after_us=0),
+        stays(240 * MS),
+        murmurs(120 * MS, when="at once", pause_us=0),
+    )
+    late_text = Scripted(takes=[Take(final_us=480 * MS)])
+    played = checked(await play(*clips, stays(3 * SECOND), endpointing=SHORT, asr=late_text))
+    assert played.outcomes == ["superseded", "answered"]
+    assert played.turns[-1].asked == "what is my balance"
+    assert len(played.sounds) == 1
 
 
 async def test_a_restated_text_is_one_message():

@@ -19,7 +19,7 @@ from stage import (
     stays,
 )
 
-from voice.asr.scripted import Take
+from voice.asr.scripted import Scripted, Take
 from voice.clock import MS, SECOND
 
 
@@ -92,14 +92,36 @@ async def test_noise_over_the_reply_pauses_it_and_it_goes_on_from_the_cut_point(
 
 
 async def test_noise_whose_text_never_comes_holds_the_reply_no_longer():
-    """TURN-10: within 1 s of the noise's end, even if the recogniser hangs."""
+    """TURN-10: within 1 s of the noise's end, though there would be time to wait for the text."""
     takes = [Take(), Take(never=True, partials=())]
-    noise = over(murmurs(400 * MS, pause_us=SECOND))
-    played = checked(
-        await play(ASK, noise, stays(8 * SECOND), responder=answering(EIGHT), **late(takes=takes))
-    )
+    clips = (ASK, over(murmurs(400 * MS, pause_us=SECOND)), stays(8 * SECOND))
+    given = {"responder": answering(EIGHT), "budget_us": 3 * SECOND}
+    played = checked(await play(*clips, **given, **late(takes=takes)))
     (_, hushed), (again, _) = played.sounds
     assert hushed < again <= began(played, "") + 400 * MS + SECOND
+
+
+async def test_a_listeners_noise_whose_text_is_late_is_not_taken_for_the_next_stretch():
+    """ASR-07: "okay" ends after the reply; its text comes when "and my limit" has begun, over no reply."""
+    takes = [Take(), Take(final_us=900 * MS)]
+    okay = over(says("okay", pause_us=await spoken_us(EIGHT) - 150 * MS, word_us=400 * MS, after_us=0))
+    limit = says("and my limit", when="at once", pause_us=650 * MS)
+    responder = Answers((0, EIGHT), (0, "A hundred."))
+    clips = (ASK, okay, limit, stays(3 * SECOND))
+    played = checked(await play(*clips, responder=responder, budget_us=3 * SECOND, asr=Scripted(takes=takes)))
+    assert [said for said, _ in responder.asked] == ["what is my balance please", "and my limit"]
+    assert [row.said for row in played.turns] == [EIGHT, "A hundred."]
+
+
+async def test_okay_while_the_answer_to_our_question_is_in_flight_is_no_second_answer():
+    """VAD-03: the question has been answered; what sounds now is about nothing yet."""
+    responder = Answers((0, "For which account?"), (SECOND, "Ten dollars."), (0, "Wrong."))
+    clips = (ASK, says("savings", after_us=0), stays(650 * MS), says("okay", when="at once", pause_us=0))
+    played = checked(
+        await play(*clips, stays(3 * SECOND), responder=responder, budget_us=3 * SECOND, **late())
+    )
+    assert [said for said, _ in responder.asked][1:] == ["savings"]
+    assert played.turns[-1].said == "Ten dollars."
 
 
 async def test_hello_while_the_answer_is_in_flight_brings_the_bridge_and_not_a_second_answer():

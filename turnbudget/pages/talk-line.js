@@ -126,7 +126,7 @@ export class Line extends EventTarget {
     } else if (told.sounded) {
       this.say("sounded", { frame: told.frame, us: this.clock.at(this.soundsAt(told.frame)) });
     } else if (told.held !== undefined) {
-      this.say("network", { heldMs: told.held * 1000, underruns: told.underruns, tripMs: this.clock.best?.tripMs });
+      this.say("network", { heldMs: told.held * 1000, tripMs: this.clock.best?.tripMs });
     }
   }
 

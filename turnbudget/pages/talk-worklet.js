@@ -11,9 +11,8 @@ const EDGE = 80;              // a fade of 5 ms, so that a cut does not click
 const FRAME_S = 0.02;
 const LEAST_S = 0.02;         // held against jitter; grows when it does not suffice
 const MOST_S = 0.16;
-const STEP_S = 0.02;
+const STEP_S = 0.01;          // by which it shrinks, a reply at a time
 const SPARE_S = 0.01;
-const PAUSE_S = 0.2;          // who is silent for longer has stopped, and was not late
 
 /** Windowed sinc between any two rates: output j is the input at j·from/to, exactly. */
 class Resampler {
@@ -67,35 +66,31 @@ class Playout {
     this.playing = false;
     this.dueS = null;       // when a reply that waits may begin; null: nothing waits
     this.holdS = LEAST_S;
-    this.looking = 0;       // the reply whose first audible sample is looked for
-    this.reply = 0;
+    this.looking = false;   // for the first audible sample of a reply, or after a silence
     this.rise = 0;          // samples of a fade-in left
-    this.dryS = -1;
-    this.firstS = null;     // arrival of a reply's first frame, and how late the others were
-    this.frames = 0;
-    this.late = 0;
-    this.underruns = 0;
+    this.afresh();
+  }
+
+  /** Measure a reply's jitter from its first frame on. */
+  afresh() { [this.firstS, this.frames, this.latest, this.jitter] = [0, 0, 0, 0]; }
+
+  /** A frame that later ones caught up with was late; one that they stayed behind with was a pause. */
+  measure(nowS) {
+    if (this.frames === 0) this.firstS = nowS;
+    const late = nowS - this.firstS - this.frames++ * FRAME_S;
+    this.latest = Math.max(this.latest, late);
+    this.jitter = Math.max(this.jitter, this.latest - late);
   }
 
   arrive(sound, nowS) {
-    if (this.firstS === null || nowS - (this.firstS + this.frames * FRAME_S) > PAUSE_S) {
-      [this.firstS, this.frames] = [nowS, 0];
-    }
-    this.late = Math.max(this.late, nowS - (this.firstS + this.frames++ * FRAME_S));
-    if (!this.playing && this.dueS === null) {
-      if (this.dryS >= 0 && nowS - this.dryS < PAUSE_S) {
-        this.underruns++;
-        this.holdS = Math.min(MOST_S, this.holdS + STEP_S);
-      }
-      this.dryS = -1;
-      this.dueS = nowS + this.holdS;
-    }
+    this.measure(nowS);
+    if (!this.playing && this.dueS === null) this.dueS = nowS + this.holdS;
     this.waiting.push({ sound });
   }
 
   /** A control in its place; where no sound waits before it, it is due now. */
   add(item) {
-    if (item.reply) [this.firstS, this.frames, this.late] = [null, 0, 0];
+    if (item.reply) this.afresh();
     this.waiting.push(item);
   }
 
@@ -110,7 +105,7 @@ class Playout {
   }
 
   stop() {
-    [this.waiting, this.place, this.playing, this.dueS, this.dryS, this.looking] = [[], 0, false, null, -1, 0];
+    [this.waiting, this.place, this.playing, this.dueS, this.looking] = [[], 0, false, null, false];
   }
 
   /** The next sample, which sounds at the context's frame `frame`. */
@@ -118,12 +113,12 @@ class Playout {
     if (!this.playing) {
       while (this.waiting.length && !this.waiting[0].sound) this.pass(this.waiting.shift(), frame);
       if (this.dueS === null || nowS < this.dueS) return 0;
-      [this.playing, this.dueS, this.rise] = [true, null, EDGE];
+      [this.playing, this.dueS, this.rise, this.looking] = [true, null, EDGE, true];
     }
     while (this.waiting.length && !this.waiting[0].sound) this.pass(this.waiting.shift(), frame);
     if (!this.playing) return 0;
     if (!this.waiting.length) {
-      [this.playing, this.dryS] = [false, nowS];
+      this.playing = false;
       return 0;
     }
     const { sound } = this.waiting[0];
@@ -133,20 +128,20 @@ class Playout {
       this.place = 0;
     }
     if (this.looking && Math.abs(sample) >= AUDIBLE) {
-      this.tell({ sounded: this.looking, frame });
-      this.looking = 0;
+      this.tell({ sounded: true, frame });
+      this.looking = false;
     }
     if (this.rise) sample *= 1 - --this.rise / EDGE;
     return sample;
   }
 
   pass(item, frame) {
-    if (item.reply) this.looking = item.reply;
+    if (item.reply) this.looking = true;
     if (item.mark) this.tell({ played: item.mark, frame });
     if (item.end) {
       this.playing = this.waiting.some((other) => other.sound);
-      this.holdS = Math.min(MOST_S, Math.max(LEAST_S, this.late + SPARE_S, this.holdS - STEP_S / 2));
-      this.tell({ held: this.holdS, underruns: this.underruns });
+      this.holdS = Math.min(MOST_S, Math.max(LEAST_S, this.jitter + SPARE_S, this.holdS - STEP_S));
+      this.tell({ held: this.holdS });
     }
   }
 }

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 class AfterCall:
     """Closes calls. *folder* is where their recordings are; ``None``: nothing is written."""
 
-    def __init__(  # noqa: PLR0913 - where, for whom, by which rules
+    def __init__(
         self,
         folder: Path | None,
         crew: Crew,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.talk import Peer
     from turnbudget.serving.tenants import Tenant
-    from voice.call import Call
 
 KIND: Final = "browser"
 BEAT_S: Final = 2.0
@@ -127,13 +125,6 @@ class Talks:
         return next((talk for talk in self._talks.values() if talk.id == call), None)
 
 
-@runtime_checkable
-class Follows(Protocol):
-    """Who runs a call and lets it be looked at."""
-
-    call: Call | None
-
-
 class _Showing:
     """Tells each page of its own call, and nothing of others."""
 
@@ -145,9 +136,8 @@ class _Showing:
     def __call__(self, happening: Happening) -> None:
         match happening:
             case CallBegan(call=name, info=info) if talk := self._talks.of(info.call):
-                running: object = self._floor.calls.get(name)
-                if isinstance(running, Follows):
-                    talk.follow(partial(_call_of, running))
+                running = self._floor.calls[name]
+                talk.follow(lambda: running.call)
                 self._shown[name] = talk
             case TurnEnded(call=name, row=row) if name in self._shown:
                 self._shown[name].told(row)
@@ -155,10 +145,6 @@ class _Showing:
                 self._shown.pop(name, None)
             case _:
                 pass
-
-
-def _call_of(running: Follows) -> Call | None:
-    return running.call
 
 
 def mount(app: web.Application, floor: Floor) -> None:

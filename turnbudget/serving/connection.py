@@ -60,11 +60,11 @@ class Connection:
         if not self._over:
             self.line.receive(message)
 
-    def lost(self) -> None:
-        """Know that the socket is gone."""
+    def lost(self, why: str = "") -> None:
+        """Know that the socket is gone; *why*, if it was us who closed it."""
         if not self._over:
             self._over = True
-            self.line.lost()
+            self.line.lost(why)
             self._leave()
 
     def finish(self) -> None:
@@ -111,7 +111,7 @@ class Connection:
         log.warning("%s: closed, %s", self.kind, why)
         self._over = True
         self.wire.abort(why)
-        self.line.lost()
+        self.line.lost(why)
         self._leave()
 
     def _note(self, why: str, *, fatal: bool) -> None:

@@ -79,25 +79,31 @@ def runs(text: str) -> Iterator[Run]:
     for found in _TOKEN.finditer(text):
         between = text[run[-1].end : found.start()] if run else ""
         if run and not _GAP.fullmatch(between):
-            yield from _trimmed(run)
+            yield from _whole(run)
             run, between = [], ""
         word = found["word"]
         token = word.lower() if word else "".join(str(unicodedata.digit(each)) for each in found["digits"])
         joined = bool(run) and _CLOSE.fullmatch(between) is not None
         paused = bool(run) and bool(re.search(r"[^\w\s]", between))
         run.append(Token(token, found.start(), found.end(), joined, paused))
-    yield from _trimmed(run)
+    yield from _whole(run)
 
 
-def _trimmed(run: list[Token]) -> Iterator[Run]:
-    """Yield *run* without words at its ends that only sound like digits, or mean none alone."""
-    loose = ALIKE | SCALES.keys()
-    while run and run[-1].text in {*loose, *TIMES} - {"oh", "o"}:
-        run.pop()
-    while run and run[0].text in loose - {"oh", "o"}:
-        run.pop(0)
-    if any(token.text not in {"oh", "o", *TIMES} for token in run):
+def _whole(run: list[Token]) -> Iterator[Run]:
+    """Yield *run*, if anything in it is a digit by itself."""
+    if any(token.text not in ALIKE | SCALES.keys() | TIMES.keys() for token in run):
         yield tuple(run)
+
+
+def trimmed(run: Run) -> Run:
+    """Return *run* without words at its ends that only sound like digits, or mean none alone."""
+    loose = (ALIKE | SCALES.keys()) - {"oh", "o"}
+    start, end = 0, len(run)
+    while start < end and run[start].text in loose:
+        start += 1
+    while start < end and run[end - 1].text in loose | TIMES.keys():
+        end -= 1
+    return run[start:end]
 
 
 def readings(run: Run, at: int) -> list[tuple[int, str]]:

@@ -92,7 +92,8 @@ class Door:
         if self._unsigned(request, token):
             return
         signature = request.headers.get(SIGNATURE, "")
-        if not signed_request(token, signature, self.serve.public, request.path_qs, form):
+        origin = self.serve.public
+        if not origin or not signed_request(token, signature, origin, request.path_qs, form):
             raise Refused("a request without Twilio's signature")
 
     def check_upgrade(self, request: BaseRequest, tenant: str) -> None:
@@ -103,7 +104,8 @@ class Door:
         if self._unsigned(request, "".join(tokens)):
             return
         signature, target = request.headers.get(SIGNATURE, ""), request.path_qs
-        signed = [signed_upgrade(one, signature, self.serve.public, target) for one in tokens]
+        origin = self.serve.public
+        signed = [signed_upgrade(one, signature, origin, target) for one in tokens if origin]
         if not any(signed):
             raise Refused("an upgrade without Twilio's signature")
 

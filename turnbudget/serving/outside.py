@@ -42,7 +42,8 @@ class WebhookTable(Table, frozen=True):
 class CrmTable(Table, frozen=True):
     """``[tenants.NAME.crm]``: the address to ask about who calls.
 
-    It may hold ``{caller}``, ``{called}``, ``{call}`` and ``{tenant}``. It answers with a JSON object of plain values; ``token`` is shown to it as a bearer's.
+    It may hold ``{caller}``, ``{called}``, ``{call}`` and ``{tenant}``. It answers
+    with a JSON object of plain values; ``token`` is shown to it as a bearer's.
     """
 
     url: str = ""

@@ -12,7 +12,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.digits_said import UNITS, luhn_stretches, merged, passes_luhn, plain, runs
+from turnbudget.serving.digits_said import UNITS, luhn_stretches, merged, passes_luhn, plain, runs, trimmed
 
 if TYPE_CHECKING:
     from turnbudget.serving.digits_said import Run
@@ -88,8 +88,9 @@ _SHAPES: Final = (
     ),
 )
 """Forms that say by themselves what a number is, unless the word before it says otherwise."""
-_NETWORKS: Final = re.compile(
-    r"(?=(4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}))"
+_NETWORKS: Final = (
+    re.compile(r"(?=(4\d{15}|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}))"),
+    re.compile(r"(?=(4\d{18}))"),
 )
 """Numbers of the card networks, looked for inside digits that were written without a gap."""
 _CARD_FORMS: Final = {(4, 4, 4, 4), (4, 6, 5)}
@@ -116,7 +117,7 @@ def redact(text: str) -> str:
 def hide_digits(text: str) -> str:
     """Return *text* without any number that was said or written: for words known to be secret."""
     for run in reversed(list(runs(text))):
-        text = _cut(text, run, DIGITS)
+        text = _cut(text, trimmed(run), DIGITS)
     return text
 
 
@@ -150,7 +151,8 @@ def _cards(run: Run) -> list[tuple[int, int]]:
         starts = range(len(run) - len(form) + 1)
         found += [(at, at + len(form)) for at in starts if written[at : at + len(form)] == form]
     for at, token in enumerate(run):
-        if written[at] >= CARD_DIGITS.start and any(map(passes_luhn, _NETWORKS.findall(token.text))):
+        numbers = [each[1] for network in _NETWORKS for each in network.finditer(token.text)]
+        if any(map(passes_luhn, numbers)):
             found.append((at, at + 1))
     return found
 
@@ -161,7 +163,7 @@ def _shaped(mask: str, found: re.Match[str]) -> str:
 
 
 def _without_cued(text: str) -> str:
-    for run in reversed(list(runs(text))):
+    for run in map(trimmed, reversed(list(runs(text)))):
         if mask := _kind(text, run):
             text = _cut(text, run, mask)
     return text
@@ -189,7 +191,8 @@ def _guessed(digits: str, groups: tuple[int, ...], *, spoken: bool) -> str:
     if groups in _PHONE_FORMS:
         return PHONE
     national = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits  # noqa: PLR2004 - with the country's 1
-    if len(national) == 10 and national[0] in "23456789" and (spoken or national[3] in "23456789"):  # noqa: PLR2004 - North American
+    likely = national[0] in "23456789" and (spoken or (len(groups) == 1 and national[3] in "23456789"))
+    if len(national) == 10 and likely:  # noqa: PLR2004 - North American
         return PHONE
     return CARD if spoken and len(digits) in {15, 16} else ""
 

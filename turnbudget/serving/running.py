@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.outlook import Mode
     from turnbudget.serving.tenants import Tenant
+    from voice.call import Call
     from voice.lines.dialect import CallInfo
 
 MOST_ROWS = 2_000
@@ -55,6 +56,13 @@ class Running:
         self._floor = floor
         self._rows: deque[Row] = deque(maxlen=MOST_ROWS)
         self._turns = 0
+        self.live: LiveCall | None = None
+        """The call as it is measured and written down; ``None`` until it has begun."""
+
+    @property
+    def call(self) -> Call | None:
+        """The call itself, to look at."""
+        return self.live.call if self.live else None
 
     @property
     def lives(self) -> bool:
@@ -84,7 +92,8 @@ class Running:
             async with Crew() as crew:
                 if self.line.keeps_alive:
                     crew.create_task(self.line.keep_alive(), name="silence")
-                record = await self._live().run()
+                self.live = self._answered()
+                record = await self.live.run()
         except TurnbudgetError as error:
             log.error("call %s: %s", self.name, error)  # noqa: TRY400 - one line is all it needs
         except Exception:
@@ -94,7 +103,7 @@ class Running:
             self._close(record or self._broken())
             await room.close_if_left()
 
-    def _live(self) -> LiveCall:
+    def _answered(self) -> LiveCall:
         journal, records = self._floor.journal, self.tenant.table.records
         writer = journal.writer if journal and records else None
         studio = self.tenant.room.of(self.mode)

@@ -34,6 +34,7 @@ class AudioSocketWire(asyncio.Protocol):
         self._connection: Connection | None = None
         self._full_us: int | None = None
         """Since when the peer has not read enough."""
+        self._why = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -52,7 +53,7 @@ class AudioSocketWire(asyncio.Protocol):
         """Know that the stream is over."""
         self._transport = None
         if self._connection:
-            self._connection.lost()
+            self._connection.lost(self._why)
 
     def pause_writing(self) -> None:
         """Know that the peer does not read."""
@@ -78,7 +79,8 @@ class AudioSocketWire(asyncio.Protocol):
             transport.close()
             clock.call_at(clock.now() + clock.SECOND, transport.abort)
 
-    def abort(self, why: str) -> None:  # noqa: ARG002 - the connection has logged it
+    def abort(self, why: str) -> None:
         """Close at once."""
+        self._why = self._why or why
         if self._transport:
             self._transport.abort()

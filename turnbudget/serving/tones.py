@@ -37,7 +37,9 @@ def tone_of(sentence: str, sentences: Sequence[str], rate: int) -> Int16:
     pitch = LOWEST_HZ + APART_HZ * sentences.index(sentence)
     word, gap = WORD_US * rate // clock.SECOND, GAP_US * rate // clock.SECOND
     words = max(3, len(sentence.split()))
-    wave: Int16 = np.rint(LEVEL * np.sin(np.arange(words * word) * (2 * np.pi * pitch / rate))).astype(np.int16)
+    wave: Int16 = np.rint(LEVEL * np.sin(np.arange(words * word) * (2 * np.pi * pitch / rate))).astype(
+        np.int16
+    )
     wave.reshape(words, word)[:, :gap] = 0
     return wave[gap:]
 

@@ -194,9 +194,9 @@ def backoff_s(message: Message) -> int:
 
     Messages that failed together are so not sent together again.
     """
-    wait = min(LONGEST_S, FIRST_S * GROWTH ** min(message.attempts, 8))
+    wait: int = min(LONGEST_S, FIRST_S * GROWTH ** min(message.attempts, 8))
     part = hashlib.sha256(message.id.encode()).digest()[0] / 256
-    return round(wait * (1 + part / 4))
+    return int(wait * (1 + part / 4))
 
 
 class HttpPost:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket as sockets
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType, web
@@ -86,9 +87,10 @@ async def attend(
             await asyncio.wait([writing, reading], return_when=asyncio.FIRST_COMPLETED)
     finally:
         wire.outbox.stop("the socket is closed")
-        connection.lost()
+        connection.lost(wire.why)
         if not wire.why:
-            await socket.close()
+            with suppress(ConnectionError):
+                await socket.close()
     return socket
 
 
@@ -99,7 +101,8 @@ async def _read(socket: web.WebSocketResponse, connection: Connection, heart: _H
             case WSMsgType.TEXT | WSMsgType.BINARY:
                 connection.receive(message.data)
             case WSMsgType.PING:
-                await socket.pong(message.data)
+                with suppress(ConnectionError):
+                    await socket.pong(message.data)
             case WSMsgType.PONG:
                 heart.answered_us = clock.now()
             case _:
@@ -122,8 +125,9 @@ class _Heart:
             if clock.now() - self.answered_us > self._stall_us:
                 self._wire.abort("the peer answers no ping")
                 return
-            async with clock.move_on_at(clock.now() + self._stall_us // 3):
-                await self._socket.ping()
+            with suppress(ConnectionError):
+                async with clock.move_on_at(clock.now() + self._stall_us // 3):
+                    await self._socket.ping()
 
 
 def keep_small(transport: asyncio.BaseTransport | None) -> None:

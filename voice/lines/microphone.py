@@ -114,7 +114,10 @@ class Microphone:
         """Return what was lost or filled, and how long sound is under way in the card."""
         lag, rate = self.lag, self._card.rate
         counted = (
-            (self._early, f"{_seconds(self._early, rate)} s of sound came before anybody listened"),
+            (
+                self._early >= rate // 10,
+                f"{_seconds(self._early, rate)} s of sound came before anybody listened",
+            ),
             (self._lost, f"{_seconds(self._lost, rate)} s of the microphone's sound were lost"),
             (self._playout.underruns, f"{self._playout.underruns} gaps in our voice"),
             (self._playout.dropped, f"{_seconds(self._playout.dropped, rate)} s of ours never played"),
@@ -168,7 +171,7 @@ class Microphone:
         self._early = sum(len(block.data) // 2 for block in self._ring) + self._lost
         self._lost = 0
         self._ring.clear()
-        if self._early:
+        if self._early >= self._card.rate // 10:
             log.warning("%s s of sound came before anybody listened", _seconds(self._early, self._card.rate))
         while await self._more():
             while self._ring and not self._ended:

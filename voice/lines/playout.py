@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 CUSHION_US: Final = 20_000
 """Before a reply's first sample: the pacer may be so late with the next."""
+MORE_US: Final = 10_000
+THICKEST_US: Final = 60_000
+"""Each gap makes the cushion so much thicker, up to this: cards that ask for much at once, busy machines."""
 LONGEST_US: Final = 200_000
 """More is never held: a card that does not play must not make us late for ever."""
 MEASURED: Final = 50
@@ -39,6 +42,7 @@ class Playout:
         self._held: Int16 = audio.silence(0)
         self._begun: tuple[int, int] | None = None
         """How many samples before the first of a new reply, and when that was sent."""
+        self._cushion_us = CUSHION_US
         self._cut = False
         self._open = False
         """Whether a reply is on its way and has not ended."""
@@ -58,7 +62,7 @@ class Playout:
         Before a reply was played it is the cushion, half a block, and what the card says of itself.
         """
         measured = tuple(self._latencies)
-        return round(statistics.median(measured)) if measured else CUSHION_US + self._lead_us
+        return round(statistics.median(measured)) if measured else self._cushion_us + self._lead_us
 
     def put(self, samples: Int16, held_us: int = 0) -> None:
         """Take the next *samples* of a reply, of which a filter still holds back *held_us*."""
@@ -68,7 +72,7 @@ class Playout:
             if self._cut and self._held.size:
                 samples = audio.fade(samples, began=True)
             else:
-                samples = self._on_from_here(samples, CUSHION_US + held_us)
+                samples = self._on_from_here(samples, self._cushion_us + held_us)
             self._cut = False
             self._held = audio.join((self._held, samples))
             over = max(0, self._held.size - self._samples(LONGEST_US))
@@ -90,8 +94,10 @@ class Playout:
                     self._begun = None
             if taken.size == count:
                 return taken
-            self.underruns += self._owed
-            self._owed = False
+            if self._owed:
+                self._owed = False
+                self.underruns += 1
+                self._cushion_us = min(self._cushion_us + MORE_US, THICKEST_US)
             return np.concatenate((taken, audio.silence(count - taken.size)))
 
     def clear(self) -> None:

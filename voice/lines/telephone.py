@@ -92,8 +92,9 @@ class TelephoneLine:
         """Take one message, or one piece of the stream."""
         self._take(self._dialect.receive(message))
 
-    def lost(self) -> None:
-        """Know that the socket is closed."""
+    def lost(self, why: str = "") -> None:
+        """Know that the socket is closed; *why*, if it was not the far side who closed it."""
+        self.ended = self.ended or why
         self._take(self._dialect.ended())
         self._end()
 
@@ -120,7 +121,8 @@ class TelephoneLine:
                 case Odd():
                     self.odd += 1
                 case Hangup(reason):
-                    self.ended = self.ended or reason
+                    known = "hung up" in reason or "error" in reason
+                    self.ended = self.ended or (reason if known else f"caller hung up ({reason})")
                     self._end()
                 case _:
                     pass

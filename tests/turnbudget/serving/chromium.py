@@ -80,7 +80,11 @@ class Page:
 
     async def size(self, width, height, *, dark=False, still=False):
         await self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         features = [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
@@ -93,7 +97,12 @@ class Page:
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             number = {"Tab": 9, "Enter": 13}[key]
             await self.ask(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=code or key, windowsVirtualKeyCode=number, **text
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=code or key,
+                windowsVirtualKeyCode=number,
+                **text,
             )
 
     async def shoot(self, name):
@@ -101,7 +110,7 @@ class Page:
         folder = os.environ.get(SHOTS)
         if folder:
             taken = await self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-            Path(folder, f"{name}.png").write_bytes(base64.b64decode(taken["data"]))
+            await clock.offload(Path(folder, f"{name}.png").write_bytes, base64.b64decode(taken["data"]))
 
 
 @contextlib.asynccontextmanager

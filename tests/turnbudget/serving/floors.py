@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import uuid
 
 import aiohttp
 import msgspec
@@ -13,26 +14,45 @@ from turnbudget.config import (
     AsrTable,
     Config,
     EndpointTable,
+    OtherwiseTable,
     PhraseTable,
+    ResponderTable,
+    RuleTable,
+    SpeculationTable,
     TtsTable,
     VadTable,
-    SpeculationTable,
+    dump,
 )
 from turnbudget.serving.caller import Caller, over_tcp, over_websocket
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.tones import Tones, tone_of
 from voice import clock
 from voice.crew import Crew
+from voice.lines.far.audiosocket import FarAudioSocket
+from voice.lines.far.chan_websocket import FarChanWebsocket
+from voice.lines.far.jambonz import FarJambonz
+from voice.lines.far.twilio import FarTwilio
+from voice.lines.far.vonage import FarVonage
 
-SAYS = ("what is my balance", "i lost my card", "goodbye then")
+SAYS = ("my balance please", "my savings account", "goodbye then")
 QUICK = Config(
     endpoint=EndpointTable(silence_ms=200),
     asr=AsrTable(engine="scripted"),
     vad=VadTable(engine="energy"),
     tts=TtsTable(engine="scripted"),
-    phrases=PhraseTable(greeting="Hello.", bridge="Hm.", pardon="What?", apology="Sorry.", reprompt=""),
+    phrases=PhraseTable(greeting="Hi.", bridge="Hm.", pardon="What?", apology="Sorry.", reprompt=""),
+    responder=ResponderTable((RuleTable("balance", "Yes."), RuleTable("bye", "Bye.")), OtherwiseTable("Right.")),
     speculation=SpeculationTable(disk_mb=0),
 )
+QUIET_US = 200_000
+AUDIOSOCKET = "audiosocket"
+FARS = {
+    "/twilio/ws": lambda: FarTwilio(began_us=clock.now()),
+    "/asterisk/ws": lambda: FarChanWebsocket(began_us=clock.now(), transmits_silence=True),
+    "/vonage/ws": lambda: FarVonage(began_us=clock.now()),
+    "/jambonz/ws": lambda: FarJambonz(began_us=clock.now()),
+    AUDIOSOCKET: lambda: FarAudioSocket(uuid.uuid4().bytes, began_us=clock.now()),
+}
 
 
 async def open_tones(config):
@@ -43,19 +63,15 @@ async def open_tones(config):
 
 @contextlib.asynccontextmanager
 async def serving(tmp_path, *, floor=None, opener=open_tones, config=QUICK, **serve):
-    """A server on free ports of this machine; *floor* is the text of its file."""
-    from turnbudget.config import dump
-
+    """A server on free ports of this machine, and what happens on it; *floor* is the text of its file."""
     agent = tmp_path / "agent.toml"
-    if not agent.exists():
-        agent.write_text(dump(config))
-    path = None
-    if floor is not None:
-        path = tmp_path / "floor.toml"
+    agent.write_text(dump(config))
+    path = tmp_path / "floor.toml" if floor is not None else None
+    if path:
         path.write_text(floor)
-    settings = {"port": 0, "audiosocket_port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **serve}
+    changed = {"port": 0, "audiosocket_port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **serve}
     server = Server(
-        Settings(path, agent, lambda table: msgspec.structs.replace(table, **settings)), opener=opener
+        Settings(path, agent, lambda table: msgspec.structs.replace(table, **changed)), opener=opener
     )
     happenings = []
     async with Crew() as crew:
@@ -74,20 +90,34 @@ async def serving(tmp_path, *, floor=None, opener=open_tones, config=QUICK, **se
             task.result()
 
 
-def sounds(far, says=SAYS):
-    """Sentences as a far side's caller says them."""
-    return [tone_of(sentence, SAYS, far.rate) for sentence in says]
+async def until(true, seconds=5.0):
+    """Wait until *true* says so; fail if it does not in time."""
+    ends = clock.now() + round(seconds * clock.SECOND)
+    while not true():
+        assert clock.now() < ends, "it did not come to that"
+        await clock.sleep(5 * clock.MS)
 
 
-async def call(server, path, far, says=SAYS, headers=None, **how):
-    """Hold a call over a WebSocket; what its caller heard."""
-    url = f"http://127.0.0.1:{server.listening.port}{path}"
-    async with aiohttp.ClientSession() as session, session.ws_connect(url, headers=headers) as socket:
-        return await over_websocket(Caller(far, sounds(far, says), **how), socket)
+def url(server, path, scheme="http"):
+    """Where *path* is."""
+    return f"{scheme}://127.0.0.1:{server.listening.port}{path}"
 
 
-async def call_audiosocket(server, far, says=SAYS, **how):
-    """Hold a call over an AudioSocket."""
-    return await over_tcp(
-        Caller(far, sounds(far, says), **how), "127.0.0.1", server.listening.audiosocket_port
-    )
+def caller(far, says=SAYS, **how):
+    """A caller behind *far* who says *says*."""
+    return Caller(far, [tone_of(sentence, SAYS, far.rate) for sentence in says], quiet_us=QUIET_US, **how)
+
+
+async def call(server, path, far=None, says=SAYS, headers=None, **how):
+    """Hold a call at *path*, or over the AudioSocket; return what its caller heard."""
+    far = far or FARS[path]()
+    if path == AUDIOSOCKET:
+        return await over_tcp(caller(far, says, **how), "127.0.0.1", server.listening.audiosocket_port)
+    async with aiohttp.ClientSession() as session, session.ws_connect(url(server, path), headers=headers) as socket:
+        return await over_websocket(caller(far, says, **how), socket)
+
+
+async def ask(server, method, path, **how):
+    """Send a request; return its status and its text."""
+    async with aiohttp.ClientSession() as session, session.request(method, url(server, path), **how) as response:
+        return response.status, await response.text()

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import uuid
-
+import msgspec
 import pytest
-from floors import SAYS, call, call_audiosocket, serving
+from floors import FARS, SAYS, call, serving, until
 
+from turnbudget.records import CallRecord
+from turnbudget.runs import load
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from voice import clock
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.far.jambonz import FarJambonz
-from voice.lines.far.twilio import FarTwilio
-from voice.lines.far.vonage import FarVonage
+from turnbudget.serving.journal import CALLS
+from voice.crew import Crew
 
 pytestmark = pytest.mark.clock("wall")
 BUDGET_US = 800_000
-FARS = {
-    "/twilio/ws": lambda now: FarTwilio(began_us=now),
-    "/asterisk/ws": lambda now: FarChanWebsocket(began_us=now, transmits_silence=True),
-    "/vonage/ws": lambda now: FarVonage(began_us=now),
-    "/jambonz/ws": lambda now: FarJambonz(began_us=now),
-    "audiosocket": lambda now: FarAudioSocket(uuid.uuid4().bytes, began_us=now),
-}
 
 
-@pytest.mark.parametrize("path", FARS)
-async def test_a_call_of_three_turns_is_answered_in_time(tmp_path, path):
+async def test_calls_of_every_carrier_are_answered_in_time_turn_after_turn(tmp_path):
+    fars = {path: make() for path, make in FARS.items()}
     async with serving(tmp_path) as (server, happenings):
-        far = FARS[path](clock.now())
-        if path == "audiosocket":
-            heard = await call_audiosocket(server, far)
-        else:
-            heard = await call(server, path, far)
-        while server.floor.calls:
-            await clock.sleep(10_000)
-        print(heard, far.refused)
-        rows = [one.row for one in happenings if isinstance(one, TurnEnded)]
-        turns = [row for row in rows if row.kind == "turn"]
-        print([(row.heard, row.said, row.outcome, row.first_sound_us) for row in rows])
-        assert heard.greeted
-        assert [row.heard for row in turns] == list(SAYS)
-        assert max(heard.waits_us) <= BUDGET_US
-        assert not far.refused
+        async with Crew() as crew:
+            tasks = {path: crew.create_task(call(server, path, far), name=path) for path, far in fars.items()}
+            heard = {path: await task for path, task in tasks.items()}
+        await until(lambda: not server.floor.calls)
+        folder = server.floor.journal.folder
+    began = {one.call: one.line for one in happenings if isinstance(one, CallBegan)}
+    assert sorted(began.values()) == ["audiosocket", "chan_websocket", "jambonz", "twilio", "vonage"]
+    for name, line in began.items():
+        turns = [one.row for one in happenings if isinstance(one, TurnEnded) and one.call == name]
+        assert [row.heard for row in turns if row.kind == "turn"] == list(SAYS), line
+        assert all(row.in_time for row in turns), line
+    for path, told in heard.items():
+        assert told.greeted, path
+        assert len(told.waits_us) == len(SAYS), path
+        assert max(told.waits_us) <= BUDGET_US, path
+        assert fars[path].refused == [], path
+    ended = [one.record for one in happenings if isinstance(one, CallEnded)]
+    written = [
+        msgspec.json.decode(line, type=CallRecord) for line in (folder / CALLS).read_bytes().splitlines()
+    ]
+    assert written == ended
+    assert load(folder).summary.turns == len(SAYS) * len(FARS)
+    assert list(folder.glob("*.wav")) == [], "nobody consented to a recording"

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sample_run import SHELF, SHELVED, SLOW, lane, took, turn
-from watched import NUMBER, SECRET_WORDS, TOKEN, began, client, ended, watched, whole_call
+from sample_run import SHELF, SLOW, lane, took, turn
+from watched import NUMBER, PRIVATE_WORDS, TOKEN, began, client, ended, watched, whole_call
 
 from turnbudget.records import EntryRow
 from turnbudget.serving.admission import Load, judge
@@ -24,7 +24,7 @@ PROMETHEUS = shutil.which("prometheus")
 
 
 def counted(*happenings, lag_us=0):
-    """Return what is counted of *happenings*, by name and the labels in their alphabet's order; and the text."""
+    """Return what is counted of *happenings*, by its name and labels in their alphabet; and the text."""
     metrics = Metrics({"bank", "shop"}.__contains__, lambda: lag_us)
     for happening in happenings:
         metrics(happening)
@@ -144,7 +144,7 @@ def test_labels_are_bounded_whatever_is_told():
 
 def test_nothing_of_a_caller_is_in_the_metrics():
     _, text = counted(*whole_call("00d676d7058c49bb"))
-    for private in (SECRET_WORDS, NUMBER, "carrier token", "00d676d7058c49bb"):
+    for private in (PRIVATE_WORDS, NUMBER, CARRIERS, "00d676d7058c49bb"):
         assert private not in text
 
 

@@ -1,4 +1,4 @@
-"""The board in a real browser: what happens on the floor is on it within a moment, and nobody else sees it."""
+"""The board in a real browser: what happens is on it within a moment, and nobody else sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 from chromium import browser, needs_chromium
-from watched import NUMBER, SECRET_WORDS, TOKEN, LINES, client, watched, whole_call
+from watched import LINES, NUMBER, PRIVATE_WORDS, TOKEN, client, watched, whole_call
 
 from turnbudget.serving import viewing
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
@@ -25,7 +25,14 @@ SIZES = ((1280, 900), (360, 740))
 def twenty(now):
     """Return all that happens in twenty calls, one after another within each, turn by turn across them."""
     calls = [
-        whole_call(f"{number:02d}d676d7058c49", 4 + number % 9, number, ("bank", "shop")[number % 2], LINES[number % 4], now)
+        whole_call(
+            f"{number:02d}d676d7058c49",
+            4 + number % 9,
+            number,
+            tenant=("bank", "shop")[number % 2],
+            line=LINES[number % 4],
+            at_us=now,
+        )
         for number in range(20)
     ]
     longest = max(map(len, calls))
@@ -47,14 +54,19 @@ async def news(session, url, count=1, **how):
 
 
 async def log_in(session, url, token=TOKEN, **headers):
-    async with session.post(f"{url}/login", data={"token": token}, headers=headers, allow_redirects=False) as response:
+    async with session.post(
+        f"{url}/login", data={"token": token}, headers=headers, allow_redirects=False
+    ) as response:
         return response.status
 
 
 @needs_chromium
 async def test_twenty_calls_are_on_the_board_in_a_browser(tmp_path):
     """Logged in through the form, with the keyboard; drawn at both sizes and in both lights."""
-    async with watched(tmp_path, serve={"operator_token": TOKEN}, site="harbour") as (server, url), browser() as page:
+    async with (
+        watched(tmp_path, serve={"operator_token": TOKEN}, site="harbour") as (server, url),
+        browser() as page,
+    ):
         await page.size(1280, 900)
         await page.open(f"{url}/board")
         assert await page.run("location.pathname") == "/login"
@@ -93,21 +105,25 @@ async def uses_the_keyboard(page, server, happenings):
     assert await page.run("document.querySelector('#link span').textContent") == "held still"
     last = next(one for one in happenings if isinstance(one, TurnEnded) and one.call.startswith("07"))
     before = await page.run("document.querySelector('.of.soft, .of').textContent")
-    server.floor.tell(msgspec_turn(last, 99))
+    server.floor.tell(another_turn(last, 99))
     await page.until("news.floor.turns > 0 && waiting.size === 1")
     assert await page.run("document.querySelector('.of.soft, .of').textContent") == before
     await page.press("Enter")
-    await page.until("cards.get([...cards.keys()].find((call) => call.startsWith('07'))).card.last.turn === 99")
+    await page.until(
+        "cards.get([...cards.keys()].find((call) => call.startsWith('07'))).card.last.turn === 99"
+    )
     await page.run("document.querySelector('#running summary').focus()")
     await page.press("Enter")
     assert await page.run("document.querySelector('#running details').open")
     focus = "document.activeElement.tagName"
-    server.floor.tell(msgspec_turn(next(one for one in happenings if one.call.startswith("05")), 100))
-    await page.until("cards.get([...cards.keys()].find((call) => call.startsWith('05'))).card.last.turn === 100")
+    server.floor.tell(another_turn(next(one for one in happenings if one.call.startswith("05")), 100))
+    await page.until(
+        "cards.get([...cards.keys()].find((call) => call.startsWith('05'))).card.last.turn === 100"
+    )
     assert await page.run(focus) == "SUMMARY"
 
 
-def msgspec_turn(happening, number):
+def another_turn(happening, number):
     row = whole_call(happening.call, 2)[2].row
     return TurnEnded(happening.call, "bank", msgspec.structs.replace(row, turn=number))
 
@@ -160,15 +176,18 @@ async def test_this_machine_alone_needs_no_token_and_lends_itself_to_no_other_na
 
 
 async def test_another_token_in_the_settings_ends_what_was_shown_to_the_old(tmp_path):
-    async with watched(tmp_path, serve={"operator_token": TOKEN}) as (server, url):
-        async with client(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-            assert await log_in(session, url) == 303
-            async with session.get(f"{url}/board") as response:
-                assert response.status == 200
-            door = server.floor.door
-            door.serve = msgspec.structs.replace(door.serve, operator_token="another token altogether")
-            async with session.get(f"{url}/board/events") as response:
-                assert response.status == 401
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with (
+        watched(tmp_path, serve={"operator_token": TOKEN}) as (server, url),
+        client(cookie_jar=jar) as session,
+    ):
+        assert await log_in(session, url) == 303
+        async with session.get(f"{url}/board") as response:
+            assert response.status == 200
+        door = server.floor.door
+        door.serve = msgspec.structs.replace(door.serve, operator_token=TOKEN[::-1])
+        async with session.get(f"{url}/board/events") as response:
+            assert response.status == 401
 
 
 async def test_the_page_may_do_no_more_than_it_has_to(tmp_path):
@@ -186,7 +205,7 @@ async def test_nothing_of_a_caller_is_told_unless_texts_are_asked_for(tmp_path):
         for happening in whole_call("c"):
             server.floor.tell(happening)
         told = json.dumps(await news(session, url))
-    for private in (SECRET_WORDS, NUMBER, "carrier token"):
+    for private in (PRIVATE_WORDS, NUMBER, CARRIERS):
         assert private not in told
 
 
@@ -205,7 +224,11 @@ async def test_who_looks_is_told_only_what_is_new(tmp_path):
 
 async def test_more_than_a_few_who_look_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(viewing, "MOST", 1)
-    async with watched(tmp_path) as (_, url), client() as session, session.get(f"{url}/board/events") as first:
+    async with (
+        watched(tmp_path) as (_, url),
+        client() as session,
+        session.get(f"{url}/board/events") as first,
+    ):
         await first.content.readline()
         async with session.get(f"{url}/board/events") as second:
             assert second.status == 503

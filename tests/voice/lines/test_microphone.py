@@ -213,6 +213,10 @@ async def test_a_card_that_does_not_ask_in_time_makes_a_gap_that_is_counted():
     line.send(voice(0.1)[: audio.FRAME])
     await clock.sleep(300 * MS)
     assert "1 gaps in our voice" in line.notes()
+    line.end()
+    before = line._playout._latencies[-1]
+    await say(line, voice(0.1))
+    assert line._playout._latencies[-1] == before + 10 * MS  # the next reply begins behind a thicker cushion
     line.close()
 
 

@@ -1,0 +1,209 @@
+"""Who comes in from outside this machine: a signature, a pass used once, a token; and nobody else."""
+
+from __future__ import annotations
+
+import logging
+import re
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import aiohttp
+import pytest
+from floors import FARS, QUICK, ask, call, serving, until, url
+
+from turnbudget.config import dump
+from turnbudget.serving.events import CallBegan
+from voice import clock
+from voice.crew import Crew
+from voice.lines.far.audiosocket import FarAudioSocket
+from voice.lines.far.twilio import FarCall, FarTwilio
+from voice.lines.signature import sign
+
+pytestmark = pytest.mark.clock("wall")
+ORIGIN = "https://calls.example.com"
+TWILIO = "0123456789abcdef0123456789abcdef"
+ACME = "acme-token-12345678"
+OTHER = "other-token-12345678"
+OPERATOR = "operator-token-1234"
+FLOOR = f"""
+[serve]
+public = "{ORIGIN}"
+twilio_token = "{TWILIO}"
+operator_token = "{OPERATOR}"
+
+[tenants.acme]
+called = ["+1 555 0199"]
+tokens = ["{ACME}"]
+config = "agent.toml"
+
+[tenants.other]
+called = ["+1 555 0177"]
+tokens = ["{OTHER}"]
+config = "agent.toml"
+lines = ["vonage"]
+overflow = "+15550111"
+"""
+CALL = "CA00000000000000000000000000000001"
+
+
+def form(**fields):
+    """What Twilio posts."""
+    return {"CallSid": CALL, "From": "+15550100", "To": "+15550199", **fields}
+
+
+async def webhook(server, fields, token=TWILIO, path="/twilio/voice"):
+    """Call a webhook, signed with *token*; '' for no signature at all."""
+    signature = {"X-Twilio-Signature": sign(token, ORIGIN + path, fields.items())} if token else {}
+    return await ask(server, "POST", path, data=fields, headers=signature)
+
+
+async def let_in(server, **fields):
+    """The path that a webhook's answer lets the carrier open, and the carrier."""
+    status, document = await webhook(server, form(**fields))
+    assert status == 200
+    parameters = dict(re.findall(r'<Parameter name="(\w+)" value="([^"]+)"', document))
+    far = FarTwilio(began_us=clock.now(), call=FarCall(parameters=parameters))
+    return urlsplit(re.search(r'url="([^"]+)"', document)[1]).path, far
+
+
+def upgrade(path, token=TWILIO):
+    """The headers of a socket's upgrade at *path*, signed."""
+    return {"X-Twilio-Signature": sign(token, f"wss://calls.example.com{path}")}
+
+
+async def refused(server, path, headers=None):
+    """The status with which an upgrade is refused."""
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as told:
+            await session.ws_connect(url(server, path), headers=headers)
+    return told.value.status
+
+
+def began(happenings):
+    """The calls that began."""
+    return [one for one in happenings if isinstance(one, CallBegan)]
+
+
+async def test_a_signed_webhook_lets_its_call_in_once_and_no_token_reaches_the_log(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        path, far = await let_in(server)
+        heard = await call(server, path, far, says=(), headers=upgrade(path))
+        assert heard.greeted
+        assert [(one.tenant, one.info.caller) for one in began(happenings)] == [("acme", "+15550100")]
+        assert await refused(server, path, upgrade(path)) == 403, "a pass that was used"
+        await call(server, f"/vonage/ws/{OTHER}", FARS["/vonage/ws"](), says=())
+        assert await refused(server, "/vonage/ws/not-a-token-at-all", None) == 403
+        secrets = (path.rpartition("/")[2], TWILIO, ACME, OTHER, OPERATOR, "not-a-token-at-all")
+    assert "refused" in caplog.text
+    assert [secret for secret in secrets if secret in caplog.text] == []
+
+
+async def test_an_unsigned_a_wrongly_signed_and_a_replayed_webhook_are_refused(tmp_path):
+    async with serving(tmp_path, floor=FLOOR) as (server, _):
+        assert (await webhook(server, form(), token=""))[0] == 403
+        assert (await webhook(server, form(), token="f" * 32))[0] == 403
+        assert (await webhook(server, form()))[0] == 200
+        assert (await webhook(server, form()))[0] == 403
+        tampered = {"X-Twilio-Signature": sign(TWILIO, f"{ORIGIN}/twilio/voice", form().items())}
+        fields = form(To="+15550177")
+        assert (await ask(server, "POST", "/twilio/voice", data=fields, headers=tampered))[0] == 403
+
+
+async def test_a_call_for_nobody_is_rejected_and_one_for_another_line_overflows(tmp_path):
+    async with serving(tmp_path, floor=FLOOR) as (server, _):
+        _, nobody = await webhook(server, form(To="+15559999"))
+        assert '<Reject reason="rejected"' in nobody
+        _, overflow = await webhook(server, form(To="+15550177"))
+        assert "<Number>+15550111</Number>" in overflow
+
+
+async def test_a_stranger_with_a_made_up_call_gets_no_socket(tmp_path):
+    """TEL-07: no signature, a made-up call, a start that looks right."""
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        assert await refused(server, "/twilio/ws") == 403
+        path, _ = await let_in(server)
+        assert await refused(server, path) == 403, "a pass, and no signature"
+        made_up, far = await let_in(server, CallSid="CA0000")
+        heard = await call(server, made_up, far, says=(), headers=upgrade(made_up))
+        assert not heard.greeted
+        assert began(happenings) == []
+
+
+async def test_a_token_in_the_parameters_of_the_start_is_read(tmp_path):
+    """TEL-06: carriers strip queries; a wrong or missing token closes before anything is spent."""
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        for parameters in ({}, {"token": "wrong-token-12345678"}, {"token": OTHER, "tenant": "acme"}):
+            far = FarTwilio(began_us=clock.now(), call=FarCall(parameters=parameters))
+            assert not (await call(server, "/twilio/ws", far, says=(), headers=upgrade("/twilio/ws"))).greeted
+        assert began(happenings) == []
+        far = FarTwilio(began_us=clock.now(), call=FarCall(parameters={"token": ACME}))
+        assert (await call(server, "/twilio/ws", far, says=(), headers=upgrade("/twilio/ws"))).greeted
+        assert [one.tenant for one in began(happenings)] == ["acme"]
+
+
+async def test_asterisk_may_send_its_token_in_the_query(tmp_path):
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        assert not (await call(server, "/asterisk/ws", says=())).greeted
+        far = FARS["/asterisk/ws"]()
+        assert (await call(server, f"/asterisk/ws?token={ACME}", far, says=())).greeted
+        assert len(began(happenings)) == 1
+
+
+async def test_an_audiosocket_is_taken_where_it_was_told_of_beforehand(tmp_path):
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        known = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+        told = {"caller": "100", "called": "+15550199"}
+        assert (await ask(server, "PUT", f"/audiosocket/{known}", json=told))[0] == 401
+        assert (await ask(server, "PUT", "/audiosocket/7", json=told, params={"token": ACME}))[0] == 400
+        foreign = {**told, "tenant": "other"}
+        path = f"/audiosocket/{known}"
+        assert (await ask(server, "PUT", path, json=foreign, params={"token": ACME}))[0] == 404
+        bearer = {"Authorization": f"Bearer {ACME}"}
+        assert (await ask(server, "PUT", path, json=told, headers=bearer))[0] == 201
+        assert (await ask(server, "PUT", path, json=told, headers=bearer))[0] == 409
+        far = FarAudioSocket(UUID(known).bytes, began_us=clock.now())
+        assert (await call(server, "audiosocket", far, says=())).greeted
+        (one,) = began(happenings)
+        assert (one.tenant, one.info.caller, one.info.called) == ("acme", "100", "+15550199")
+
+
+async def test_only_the_operator_reloads_and_a_broken_file_changes_nothing(tmp_path):
+    async with serving(tmp_path, floor=FLOOR) as (server, _):
+        bearer = {"Authorization": f"Bearer {OPERATOR}"}
+        assert (await ask(server, "POST", "/reload"))[0] == 401
+        assert (await ask(server, "POST", "/reload", headers={"Authorization": f"Bearer {ACME}"}))[0] == 401
+        before = server.floor.door.tenants
+        (tmp_path / "floor.toml").write_text("[tenants.acme]\ncolour = 'red'\n")
+        status, text = await ask(server, "POST", "/reload", headers=bearer)
+        assert status == 409
+        assert "colour" in text
+        assert server.floor.door.tenants is before
+        (tmp_path / "floor.toml").write_text(FLOOR.replace("acme", "newer"))
+        assert (await ask(server, "POST", "/reload", headers=bearer)) == (200, "2 tenants\n")
+        assert server.floor.door.tenants.named("newer")
+
+
+async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
+    async with serving(tmp_path) as (server, happenings):
+        async with Crew() as crew:
+            talking = crew.create_task(call(server, "/twilio/ws", says=(), hangs_up=False), name="caller")
+            await until(lambda: server.floor.calls)
+            (running,) = server.floor.calls.values()
+            room = running.tenant.room
+            (tmp_path / "agent.toml").write_text(dump(QUICK).replace('"Hi."', '"Good day."'))
+            await server.reload()
+            assert server.floor.door.tenants.usual.room is not room
+            assert (room.left, room.calls, list(server.floor.calls)) == (True, 1, [running.name])
+            running.end("enough")
+            await talking
+        await until(lambda: not room.left)
+
+
+async def test_a_page_on_another_site_opens_no_socket_on_this_machine(tmp_path):
+    async with serving(tmp_path) as (server, happenings):
+        page = {"Origin": "https://evil.example"}
+        heard = await call(server, "/asterisk/ws", says=(), headers=page)
+        assert not heard.greeted
+        assert (await ask(server, "POST", "/twilio/voice", data=form(), headers=page))[0] == 403
+        assert began(happenings) == []

@@ -1,0 +1,185 @@
+"""Sockets that misbehave: silent, slow, gone, twice, too long; the others never notice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import socket as sockets
+
+import aiohttp
+import pytest
+from floors import FARS, SAYS, call, caller, serving, until, url
+
+from turnbudget.serving.caller import over_websocket
+from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
+from turnbudget.serving.outbox import Outbox
+from voice import clock
+from voice.crew import Crew
+from voice.lines.far.twilio import FarCall, FarTwilio
+
+wall = pytest.mark.clock("wall")
+
+
+def ended(happenings):
+    """How calls ended."""
+    return [one.record.ended for one in happenings if isinstance(one, CallEnded)]
+
+
+async def knock(port, path=""):
+    """A connection; with a *path*, one that was upgraded and says nothing more."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    if path:
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+        await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+@wall
+async def test_silent_sockets_are_dropped_and_keep_no_call_out(tmp_path):
+    """TEL-08: 200 upgraded sockets, 50 connections without a request, and calls that come meanwhile."""
+    async with serving(tmp_path, most_waiting=32, start_ms=700) as (server, _):
+        silent = [await knock(server.listening.port, "/twilio/ws") for _ in range(200)]
+        silent += [await knock(server.listening.port) for _ in range(50)]
+        silent += [await knock(server.listening.audiosocket_port) for _ in range(50)]
+        assert len(server.floor.doorstep) <= 32
+        for _, writer in silent[200:250]:
+            writer.write(b"G")
+        assert (await call(server, "/twilio/ws", says=())).greeted
+        assert (await call(server, "audiosocket", says=())).greeted
+        await until(lambda: not (len(server.floor.doorstep) or len(server.listening.doorstep)), 2)
+        for reader, writer in silent:
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await reader.readexactly(1)
+            writer.close()
+
+
+@wall
+async def test_a_second_stream_of_a_call_takes_it_over(tmp_path):
+    """TEL-09: one voice, one greeting, the first stream closed; and the next call works."""
+    async with serving(tmp_path) as (server, happenings), Crew() as crew:
+        first = crew.create_task(call(server, "/twilio/ws", says=(), hangs_up=False), name="first")
+        await until(lambda: any(isinstance(one, TurnEnded) for one in happenings))
+        far = FarTwilio(began_us=clock.now(), call=FarCall(stream="MZ2"))
+        second = await call(server, "/twilio/ws", far, says=SAYS[:1])
+        assert (await first).closed.startswith("we closed")
+        assert len(second.waits_us) == 1
+        assert not second.greeted
+        await until(lambda: not server.floor.calls)
+        assert len([one for one in happenings if isinstance(one, CallBegan)]) == 1
+        rows = [one.row for one in happenings if isinstance(one, TurnEnded)]
+        assert [(row.kind, row.heard) for row in rows] == [("greeting", ""), ("turn", SAYS[0])]
+        assert all(row.in_time for row in rows)
+        assert (await call(server, "/twilio/ws", says=())).greeted
+
+
+@wall
+async def test_callers_who_vanish_at_any_moment_leave_nothing_behind(tmp_path):
+    """TEL-10: half of them with a reset; tasks are back to their number in 2 s, the next call is in time."""
+    chance = random.Random(10)  # noqa: S311 - any moment will do
+    async with serving(tmp_path) as (server, happenings):
+        await call(server, "/twilio/ws", says=())
+        await until(lambda: not server.floor.calls)
+        before = len(asyncio.all_tasks())
+
+        async def vanish(number):
+            path = ("/twilio/ws", "/asterisk/ws", "/jambonz/ws")[number % 3]
+            far = FarTwilio(began_us=clock.now(), call=FarCall(call=f"CA{number}", stream=f"MZ{number}"))
+            one = caller(far if "twilio" in path else FARS[path]())
+            async with aiohttp.ClientSession() as session:
+                socket = await session.ws_connect(url(server, path))
+                with contextlib.suppress(TimeoutError):
+                    async with clock.move_on_at(clock.now() + chance.randrange(50_000, 2_500_000)):
+                        await over_websocket(one, socket)
+                if number % 2:
+                    raw = socket.get_extra_info("socket")
+                    raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+                    socket._response.connection.transport.abort()
+
+        async with Crew() as crew:
+            await asyncio.wait([crew.create_task(vanish(number), name="caller") for number in range(15)])
+        await until(lambda: not server.floor.calls and len(asyncio.all_tasks()) <= before, 2)
+        assert not any("failed" in how for how in ended(happenings))
+        heard = await call(server, "/twilio/ws", says=SAYS[:1])
+        assert max(heard.waits_us) <= 800_000
+
+
+@wall
+async def test_an_oversized_message_costs_its_socket_and_a_malformed_one_itself(tmp_path):
+    async with serving(tmp_path) as (server, happenings), aiohttp.ClientSession() as session:
+        socket = await session.ws_connect(url(server, "/twilio/ws"))
+        for message in caller(FARS["/twilio/ws"]()).far.advance(clock.now()):
+            await socket.send_str(message)
+        await until(lambda: server.floor.calls)
+        for odd in ("not json", "[]", '{"event":"media"}', '{"event":"foo"}'):
+            await socket.send_str(odd)
+        await socket.send_bytes(b"\x00")
+        (running,) = server.floor.calls.values()
+        await until(lambda: running.line.odd == 5)
+        assert running.lives
+        await socket.send_str("x" * 2_000_000)
+        await until(lambda: ended(happenings))
+        assert (await call(server, "/asterisk/ws", says=())).greeted
+
+
+@wall
+async def test_a_peer_that_sends_but_never_reads_is_closed(tmp_path, caplog):
+    """TEL-20, TEL-11: no pong comes, whatever else does; and the log has a line of it, not a flood."""
+    caplog.set_level(logging.INFO)
+    async with serving(tmp_path, stall_ms=600) as (server, happenings):
+        _, writer = await knock(server.listening.port, "/asterisk/ws")
+        writer.transport.pause_reading()
+        for message in FARS["/asterisk/ws"]().advance(clock.now()):
+            data = message.encode()
+            writer.write(b"\x81\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data)
+        await until(lambda: server.floor.calls)
+        await until(lambda: ended(happenings), 2)
+        assert ended(happenings) == ["the peer answers no ping"]
+        writer.close()
+    assert caplog.text.count("not written") <= 1
+
+
+async def test_messages_that_a_peer_does_not_take_are_bounded_and_end_its_socket():
+    """TEL-20: whichever comes first, too many or too old."""
+    broken = []
+
+    async def never(_):
+        await asyncio.get_running_loop().create_future()
+
+    async with Crew() as crew:
+        many, old = (Outbox(never, broken.append, stall_us=clock.SECOND) for _ in range(2))
+        for number, outbox in enumerate((many, old)):
+            crew.create_task(outbox.run(), name=f"outbox {number}")
+        for _ in range(2_000):
+            many.put(b"frame")
+        assert broken == ["the peer reads too slowly"]
+        for _ in range(100):
+            old.put(b"frame")
+            await clock.sleep(20 * clock.MS)
+        assert broken[1:] == ["the peer does not read"]
+
+
+async def test_what_is_sent_after_the_end_is_counted_and_logged_once(caplog):
+    """TEL-11: the peer closes with eight seconds of a reply to come."""
+    caplog.set_level(logging.INFO)
+    written = []
+
+    async def write(message):
+        written.append(message)
+        if len(written) == 2:
+            raise ConnectionResetError("gone")
+
+    broken = []
+    async with Crew() as crew:
+        outbox = Outbox(write, broken.append, stall_us=clock.SECOND)
+        task = crew.create_task(outbox.run(), name="outbox")
+        for _ in range(400):
+            outbox.put(b"frame")
+            await clock.sleep(20 * clock.MS)
+        assert task.done()
+    assert (len(written), broken, outbox.lost) == (2, ["gone"], 398)
+    assert [record.message for record in caplog.records] == ["not written, for gone"]
