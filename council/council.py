@@ -307,6 +307,7 @@ class Council:
     ) -> AsyncGenerator[str, None]:
         """Do the *action* once the caller can no longer be going on; yield how it ended."""
         await clock.sleep_until(question.act_at_us)
+        await question.quiet()
         opinion = chosen.opinion
         deed = self._do(action, chosen, opened, question)
         await clock.wait_until([deed.task], question.budget.ends_us)

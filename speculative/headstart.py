@@ -42,6 +42,8 @@ class HeadStart:
     reply: Reply | None = None
     ready_us: int | None = None
     """When the reply's opening could sound."""
+    rendered_us: int = 0
+    """How much of the work was its rendering."""
     done_us: int | None = None
     because: str = ""
     """Why the silence was chosen."""
@@ -111,6 +113,8 @@ class HeadStart:
         pieces = split(speakable(reply.text))
         if not pieces:
             return
+        began = clock.now()
         if not shelf.opening(pieces[0]):
             await shelf.keep(pieces[0], self.question.budget)
         self.ready_us = clock.now()
+        self.rendered_us = self.ready_us - began

@@ -15,6 +15,7 @@ from voice.responder import Reply
 
 if TYPE_CHECKING:
     from speculative.bank.bank import Bank
+    from voice.responder import Notes
 
 NAME: Final = "reply bank"
 PAUSES: Final = 0.16
@@ -54,17 +55,21 @@ class Lore:
         share = endings.over(said, asked) if endings.knows(said, asked) else None
         return None if share is None else share / (share + (1 - share) * PAUSES)
 
-    def reply(self, asked: str, said: str) -> Reply | None:
+    def reply(self, asked: str, said: str, notes: Notes) -> Reply | None:
         """Return the one reply that is sure enough to be said unasked, if the guard lets it pass.
 
-        What announces that something was done is for those to say who do it.
+        What announces that something was done is for those to say who do it. *notes* gets why there is none.
         """
         if not self._library.alone:
             return None
         found = match(self._library.guesser, asked, said, self._library.threshold, known=self._known)
-        if not isinstance(found, Match) or found.reply.announces:
+        if not isinstance(found, Match):
+            notes.decide("no match", found.because)
             return None
-        return Reply(found.text, NAME, found.because)
+        if found.reply.announces:
+            notes.decide("no match", f"{found.text!r} announces what the bank does not do")
+            return None
+        return Reply(found.text, NAME, found.because, settled=True)
 
     def learn(self, asked: str, said: str) -> None:
         """Remember what the caller *said* of the slots when *asked*."""

@@ -52,6 +52,7 @@ class Speculation:
         self._lore = lore
         self._asked = ""
         self._foreseen: list[Likely] = []
+        self._mined: Sequence[Likely] = ()
         self._openings: list[str] = []
         self._starts: list[HeadStart] = []
         self._pauses: deque[int] = deque(maxlen=PAUSES)
@@ -77,8 +78,8 @@ class Speculation:
 
     def heard(self, said: str) -> None:
         """Bring the guesses up to date with what was *said* so far."""
-        mined = self._lore.likely(self._asked, said) if self._lore else ()
-        self._prepare.want((*self._foreseen, *mined))
+        self._mined = self._lore.likely(self._asked, said) if self._lore else ()
+        self._prepare.want((*self._foreseen, *self._mined))
 
     def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
         """Give the responder a head start; one on other words of this pause is dropped."""
@@ -107,14 +108,13 @@ class Speculation:
             self._settle(start, ledger, used=used)
         self._starts = []
         spent = self._prepare.take_spent()
-        odds = {likely.text: likely for likely in self._foreseen}
-        for text in dict.fromkeys((*odds, *spent)):
-            known = odds.get(text, Likely(text, 0.0, "by the reply bank"))
-            ready = self._shelf.has(text)
-            cost = spent.get(text, 0)
-            ledger.guesses.append(
-                Guess("", text, known.odds, ready=ready, because=known.because, wasted_us=cost)
-            )
+        likely = {one.text: one for one in (*self._mined, *self._foreseen)}
+        for text in dict.fromkeys((*likely, *spent)):
+            known = likely.get(text)
+            because = known.because if known else "likely for a while, and then no more"
+            odds = known.odds if known else None
+            ready, cost = self._shelf.has(text), spent.get(text, 0)
+            ledger.guesses.append(Guess("", text, odds, ready=ready, because=because, wasted_us=cost))
         self._told = ledger.guesses
 
     def _settle(self, start: HeadStart, ledger: Ledger, *, used: bool) -> None:
@@ -127,7 +127,8 @@ class Speculation:
             ledger.adopt(start.draft)
             ledger.decide("silence", start.because)
             waited = max(0, clock.now() - max(start.began_us, ledger.zero_us))
-            lane.end("kept", start.done_us, saved_us=min(cost, waited))
+            # What its rendering saved is told where the shelf is asked.
+            lane.end("kept", start.done_us, saved_us=min(max(0, cost - start.rendered_us), waited))
             guess.outcome, guess.saved_us = "kept", lane.saved_us
         else:
             start.drop()
@@ -140,7 +141,7 @@ class Speculation:
         if not self._lore:
             return None
         before = asked(question.history)
-        reply = self._lore.reply(before, question.said)
+        reply = self._lore.reply(before, question.said, question.notes)
         self._lore.learn(before, question.said)
         return reply
 

@@ -39,9 +39,7 @@ SURELY: Final = 0.25
 ENDS: Final = 0.95
 """So many of those who pause here have ended: do not."""
 LONGER: Final = (6, 5)
-"""A caller is given 6/5 of the longest pause they lately spoke on after..."""
-PATIENT_US: Final = 700_000
-"""...up to this: a longer silence would break the promise to whoever has ended."""
+"""A caller is given 6/5 of the longest pause they lately spoke on after, while that keeps the promise."""
 RELEASE_US: Final = 60_000
 """A word that ends in p, t or k is not over before its release, which may come 200 ms after the voice."""
 _STOPS: Final = re.compile(r"(?:[ptk]|ck|ic|que)\W*$", re.IGNORECASE)
@@ -102,8 +100,8 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
         return _settled(
             words, bounds, f"{ended:.0%} of those who pause here have ended, and the reply is ready"
         )
-    longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else PATIENT_US
-    usual = max(bounds.silence_us, min(longest, PATIENT_US))
+    longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else bounds.patient_us
+    usual = max(bounds.silence_us, min(longest, bounds.patient_us))
     why = "it may go on" if not words.settled else "the reply is not ready"
     if words.acts:
         why = "the reply has an effect"

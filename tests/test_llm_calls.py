@@ -219,7 +219,7 @@ async def test_over_a_real_socket_a_reset_after_speech_began_adds_only_the_missi
 async def test_over_a_real_socket_a_caller_who_cuts_in_closes_the_stream_within_50_ms():
     """LLM-19."""
     slow = [head(), event(chunk("Your balance is ten dollars. Your")), HOLD]
-    stop = over(caller("stop please", pause_us=100 * MS))
+    stop = over(caller("tell me more", pause_us=100 * MS))
     async with providers(slow, [head(), answer("Right."), CLOSE], two=False) as (backend, it):
         talked = await talk(backend, ASK, stop, budget_us=AIM)
     assert talked.outcomes[0] == "cut"

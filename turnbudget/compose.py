@@ -160,6 +160,7 @@ class Studio:
             start_us=told.start_ms * MS,
             longest_us=told.longest_ms * MS,
             whole_us=told.whole_ms * MS,
+            patient_us=max(told.silence_ms, self.config.budget_ms - self.config.margin_ms - 20) * MS,
             settled_us=told.settled_ms * MS,
             least_us=told.least_ms * MS,
             most_us=told.most_ms * MS,

@@ -55,6 +55,9 @@ class Call:
         self._echo = Echo() if manners.half_duplex else None
         self._keypad = Keypad(manners.keypad)
         self._on_hold = False
+        self._quiet = asyncio.Event()
+        """Whether the caller does not speak, and what they said last has been answered or let go."""
+        self._quiet.set()
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
         self.mouth = Mouth(parts.line, self.tape, self._echo)
@@ -122,6 +125,7 @@ class Call:
             parts.phrases,
             parts.endpointing.silence_us,
             parts.ahead,
+            self._quiet.wait,
         )
         self._saying = Saying(self._desk, self._manners, self._told, self._take_up)
         self.ear = Ear(
@@ -210,10 +214,13 @@ class Call:
     def _hear(self, event: Event) -> None:
         match event:
             case SpeechStarted(at_us):
+                self._quiet.clear()
                 self._barge_in.begin(at_us)
                 self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
+                if not (self.ear.speaking or self.ear.waiting):
+                    self._quiet.set()
             case _:
                 pass
         if self._parts.ahead:

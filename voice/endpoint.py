@@ -39,6 +39,8 @@ class Endpointing:
     """Sound without a pause of 300 ms is taken as over after so long, whoever or whatever sounds..."""
     whole_us: int = 30_000_000
     """...and an utterance after so long, however many pauses there are in it."""
+    patient_us: int = 700_000
+    """The longest silence that keeps the promise to a caller who has ended."""
     settled_us: int = 150_000
     """Silence that ends a turn whose words are whole: a stop consonant closes for as long."""
     least_us: int = 100_000

@@ -220,8 +220,8 @@ class Ledger:
 
     def adopt(self, draft: Ledger) -> None:
         """Take over what was noted of the turn before it began."""
-        self.lanes[:0] = draft.lanes
-        self.decisions[:0] = draft.decisions
+        self.lanes[:0], self.decisions[:0] = draft.lanes, draft.decisions
+        draft.lanes, draft.decisions = self.lanes, self.decisions  # work that goes on notes the rest here
 
     def decide(self, took: str, because: str) -> None:
         """Log a choice with the number that caused it."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from voice.budget import Budget
     from voice.crew import Crew
@@ -37,6 +37,10 @@ class Notes(Protocol):
         ...
 
 
+async def granted() -> None:
+    """Wait for nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a responder is asked: the caller's words, what was heard before, and by when it must answer."""
@@ -51,7 +55,9 @@ class Question:
     sound_by: Budget
     """By when it must answer to spare the caller the bridge."""
     act_at_us: int = 0
-    """Nothing with an effect may begin before this instant: until then the caller may still go on."""
+    """Nothing with an effect may begin before this instant: until then the caller may still go on..."""
+    quiet: Callable[[], Awaitable[object]] = granted
+    """...nor while they speak, for they may take it back: this waits until they do not."""
     parting: bool = False
     """Whether our last reply said goodbye."""
     guess: bool = False

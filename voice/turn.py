@@ -16,12 +16,14 @@ from voice.budget import Budget
 from voice.errors import ComponentError, TtsError
 from voice.ledger import Ledger, Owner
 from voice.rendering import Rendering
-from voice.responder import Question
+from voice.responder import Question, granted
 from voice.sentences import split
 from voice.speak import Heard, at_once
 from voice.text import speakable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from voice.ahead import Ahead
     from voice.crew import Crew
     from voice.events import Utterance
@@ -52,6 +54,8 @@ class Desk:
     act_us: int = 0
     """From the last voiced sample to when an effect may begin: until then the caller may go on."""
     ahead: Ahead | None = None
+    quiet: Callable[[], Awaitable[object]] = granted
+    """Waits until the caller does not speak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +305,7 @@ def ask(  # noqa: PLR0913 - what a question is made of
     by = patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
     sound_by = Budget(last_moment(budget, desk, desk.phrases.bridge)).keep(synthesis)
     act_at = ledger.zero_us + desk.act_us
-    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, parting, guess)
+    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, desk.quiet, parting, guess)
 
 
 async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, str]:

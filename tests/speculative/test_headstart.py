@@ -9,9 +9,9 @@ import pytest
 from guessing import LONG, QUICK, USUAL, Answers, talking
 from voices import Voice
 
-from speculative.spend import PATIENT_US
 from voice import clock
 from voice.clock import MS, SECOND
+from voice.endpoint import Endpointing
 from voice.errors import ComponentError
 from voice.responder import Reply
 
@@ -40,9 +40,9 @@ async def test_a_reply_on_the_shelf_is_ready_at_once():
         (Reply(READY, "a", settled=True, acts=True), USUAL),
         (Reply(READY, "a", part=True), LONG),
         (Reply("…", "a", settled=True), USUAL),
-        (None, PATIENT_US),
-        (ComponentError("down"), PATIENT_US),
-        (ZeroDivisionError("odd"), PATIENT_US),
+        (None, Endpointing().patient_us),
+        (ComponentError("down"), Endpointing().patient_us),
+        (ZeroDivisionError("odd"), Endpointing().patient_us),
     ],
 )
 async def test_what_the_reply_is_decides_the_silence(given, silence):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speculative.spend import ENDS, GOES_ON, PATIENT_US, RELEASE_US, SURELY, Words, silence
+from speculative.spend import ENDS, GOES_ON, RELEASE_US, SURELY, Words, silence
 from voice.clock import MS
 from voice.endpoint import Endpointing
 
@@ -108,7 +108,7 @@ def test_a_caller_who_pauses_longer_is_given_no_less(known, before, one):
 @given(words, pauses)
 def test_what_is_waited_for_without_a_reason_keeps_the_promise(known, before):
     chosen = silence(known, before, USUAL)
-    assert chosen.rule == "endpoint.most_ms" or chosen.us <= PATIENT_US
+    assert chosen.rule == "endpoint.most_ms" or chosen.us <= Endpointing().patient_us
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_is_waited_for_without_a_reason_keeps_the_promise(known, before):
         (Words("can you change the", ready=True, ended=ENDS), USUAL.most_us),
         (Words("my number is five five five", ready=True), USUAL.most_us),
         (Words("my number is five five five", ready=True, settled=True), USUAL.settled_us),
-        (Words("blue elephants", understood=False), PATIENT_US),
+        (Words("blue elephants", understood=False), Endpointing().patient_us),
         (Words("can you change the", parting=True), USUAL.silence_us),
         (Words("bye", parting=True, ready=True, settled=True), USUAL.settled_us),
     ],
@@ -155,7 +155,7 @@ def test_a_word_that_ends_in_a_stop_is_given_time_for_its_release(ended):
         (300 * MS, USUAL.silence_us),
         (500 * MS, 600 * MS),
         (520 * MS, 624 * MS),
-        (3_000 * MS, PATIENT_US),
+        (3_000 * MS, Endpointing().patient_us),
     ],
 )
 def test_a_caller_who_lately_paused_longer_is_given_a_fifth_more(pause_us, us):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from operator import attrgetter
 
 import pytest
 from aheads import Guesses
 from lagging import late
-from overheard import began, checked
+from overheard import EIGHT, began, checked
 from stage import (
     APOLOGY,
     ASK,
@@ -17,6 +18,7 @@ from stage import (
     answering,
     over,
     play,
+    prepared,
     says,
     speech,
     stays,
@@ -103,6 +105,47 @@ async def test_what_a_caller_said_over_a_notice_has_a_row_even_if_they_hang_up()
         ("notice", "", "cut"),
         ("turn", "what is my balance", "superseded"),
     ]
+
+
+async def test_keys_over_a_notice_are_answered_after_it():
+    """TURN-12: pressed, not said; else a key silences what sounds."""
+    call, line, rows = prepared(stays(10 * SECOND), notice=NOTICE)
+
+    async def press():
+        await clock.sleep_until(2 * SECOND)
+        for key in "42#":
+            call.press(key)
+
+    await asyncio.gather(call.run(), press())
+    notice, turn = rows
+    assert (notice.said, turn.asked) == (NOTICE.text, "4 2")
+    assert line.sent[0][0] + 5 * SECOND <= turn.account.first_sound_us <= line.sent[0][0] + 5_800 * MS
+
+
+async def test_on_hold_nothing_sounds_whatever_text_comes():
+    """A caller put on hold in mid-reply, with a text still to come, hears the rest when they are back."""
+    call, line, rows = prepared(
+        ASK,
+        over(says("mhm", pause_us=SECOND)),
+        stays(12 * SECOND),
+        responder=answering(EIGHT),
+        **late(takes=[Take(), Take(final_us=600 * MS)]),
+    )
+
+    async def hold():
+        while not line.sent or clock.now() < line.sent[0][0] + 1_900 * MS:
+            await clock.sleep(20 * MS)
+        call.hold(on=True)
+        held.append(clock.now())
+        await clock.sleep(3 * SECOND)
+        held.append(clock.now())
+        call.hold(on=False)
+
+    held = []
+    await asyncio.gather(call.run(), hold())
+    began_us, ended_us = held
+    assert [at for at, _ in line.sent if began_us + audio.FRAME_US < at < ended_us] == []
+    assert rows[0].said == EIGHT
 
 
 async def test_the_greeting_follows_the_notice():

@@ -142,7 +142,7 @@ async function pass() {
   const { text, at } = token;
   token = { text: "", at: 0 };
   if (text && performance.now() - at < FRESH_MS) return text;
-  const answer = await fetch(location.pathname, { cache: "no-store" });
+  const answer = await fetch(location.pathname + location.search, { cache: "no-store" });
   if (!answer.ok) throw new Trouble("The server gives no pass for a call just now. Try again in a moment.");
   return new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("meta[name=token]").content;
 }

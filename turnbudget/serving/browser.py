@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 KIND: Final = "browser"
 BEAT_S: Final = 2.0
 """A page that does not answer a beat is gone, though its socket may not know."""
+GOODBYE_S: Final = 1.0
+"""How long the closing handshake is waited for."""
 MOST: Final = 8
 """Sockets of one address at a time."""
 
@@ -73,7 +75,9 @@ class Talks:
         origin = request.headers.get("Origin", "")
         if origin not in self._origins and (not origin or urlsplit(origin).netloc != request.host):
             raise web.HTTPForbidden(text="This socket is for the page of this server.")
-        socket = web.WebSocketResponse(heartbeat=BEAT_S, max_msg_size=LONGEST, compress=False)
+        socket = web.WebSocketResponse(
+            timeout=GOODBYE_S, heartbeat=BEAT_S, max_msg_size=LONGEST, compress=False
+        )
         await socket.prepare(request)
         address = self._address(request)
         self._sockets[address] += 1

@@ -63,7 +63,7 @@ class Caller:
         self._began_us = self._loud_us = clock.now()
         self._said_us: int | None = None
         """When the sentence that waits for an answer will have been said."""
-        self._frame_us = 0
+        self._frame_us = self._frame_size = 0
 
     @property
     def over(self) -> bool:
@@ -85,10 +85,10 @@ class Caller:
         """Take what we are sent."""
         now = clock.now()
         if len(message) > 100:  # noqa: PLR2004 - audio, not control
-            apart = now - self._frame_us
-            if apart < APART_US:
+            apart, size = now - self._frame_us, len(message)
+            if apart < APART_US and size == self._frame_size:  # the first and the last of a reply are shorter
                 self.heard.jitter_us.append(abs(apart - audio.FRAME_US))
-            self._frame_us = now
+            self._frame_us, self._frame_size = now, size
         self.far.receive(message, now)
 
     def _listen(self, now: int) -> None:

@@ -35,6 +35,8 @@ class Message(Record, frozen=True, kw_only=True):
     body: str
     created_s: int
     due_s: int
+    number: int = 0
+    """Its place among those of one second."""
     attempts: int = 0
 
 
@@ -106,7 +108,7 @@ class Mailbag:
             self._lock = None
 
     def _place(self, message: Message) -> Path:
-        return self._folder / f"{message.created_s:012d}-{message.id}{SUFFIX}"
+        return self._folder / f"{message.created_s:012d}-{message.number:06d}-{message.id}{SUFFIX}"
 
     def _light(self, name: str) -> Message | None:
         message = _read(self._folder / name)

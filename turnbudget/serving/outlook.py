@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["full", "light"]
 """How a call is answered: by all there is, or by the shelf and the fast backend."""
 
-RECENT_US: Final = 30 * clock.SECOND
+RECENT_US: Final = 10 * clock.SECOND
 """How long a turn says something of the next."""
 ENOUGH: Final = 20
 WINDOW: Final = 400

@@ -48,7 +48,7 @@ _WORDS: Final = {
     CARD: r"(?:credit|debit|bank|gift)?\s*cards?|visa|master\s?card|amex|american express|discover",
     SSN: r"social(?: security)?|ssn|s s n|tax(?:payer)? id\w*|itin",
     PHONE: r"(?:tele)?phone|cell(?:phone)?|mobile|call (?:me|you|him|her|us|them|back)|callback"
-    r"|reach (?:me|you)|text me|fax|dial(?:ed)?",
+    r"|(?:my|your|his|her|our|their) number|reach (?:me|you)|text me|fax|dial(?:ed)?",
     CODE: r"pin|cvv2?|cvc2?|(?:security|verification|access|one[- ]time|pass) ?code|passcode|password|otp",
     "": r"orders?|tracking|tickets?|ref(?:erence)?|case|confirmation|invoices?|claim|booking|reservations?"
     r"|policy|serial|model|part|item|sku|isbn|barcode|zip|postcode|flight|meter|version|member|customer|shipment"

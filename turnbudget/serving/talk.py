@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import aiohttp
@@ -127,24 +128,21 @@ class Talk:
         """Carry the connection to its end: it begins with *hello* on *socket*."""
         served = asyncio.Event()
         peer.receive(hello)
-        try:
-            while True:
-                await self._serve(peer, socket)
-                served.set()
-                if self._closed.is_set():
-                    return
-                if call := self._calls():
-                    call.mouth.hold()
-                coming = await self._come_back()
-                if coming is None:
-                    return
-                socket, served = coming
-                if call := self._calls():
-                    call.mouth.go_on()
-        finally:
-            peer.lost()
-            served.set()
-            self._release()
+        async with Crew() as goodbyes:
+            try:
+                while True:
+                    await self._serve(peer, socket)
+                    closing = goodbyes.create_task(_close(socket, served), name="goodbye")
+                    if self._closed.is_set():
+                        await closing
+                        return
+                    coming = await self._come_back()
+                    if coming is None:
+                        return
+                    socket, served = coming
+            finally:
+                peer.lost()
+                self._release()
 
     async def resume(self, socket: web.WebSocketResponse) -> None:
         """Go on on *socket*, until that drops as well."""
@@ -156,12 +154,17 @@ class Talk:
 
     async def _come_back(self) -> tuple[web.WebSocketResponse, asyncio.Event] | None:
         """Return the socket on which the page comes back; ``None`` if it does not, or the call ends."""
+        call = self._calls()
+        if call:
+            call.mouth.hold()
         async with Crew() as crew:
             watched = self._closed, self._arrived
             waiting = [crew.create_task(_set(event), name="page away") for event in watched]
             await clock.wait_until(waiting, clock.now() + RESUME_US, first=True)
         if self._closed.is_set() or not self._arrivals:
             return None
+        if call:
+            call.mouth.go_on()
         self._arrived.clear()
         return self._arrivals.pop()
 
@@ -189,7 +192,6 @@ class Talk:
             self._outbox = None
             outbox.end()
             await clock.wait_until([writing], clock.now() + FLUSH_US)
-        await socket.close()
 
     async def _read(self, peer: Peer, socket: web.WebSocketResponse) -> None:
         """Take the page's messages until *socket* drops."""
@@ -210,6 +212,15 @@ class Talk:
         heard, played = peer.line.heard_us, self.dialect.played_us
         if heard not in {before, None} and played is not None and abs(now - played) <= BELIEVED_US:
             peer.line.heard_us = heard - (now - played)
+
+
+async def _close(socket: web.WebSocketResponse, served: asyncio.Event) -> None:
+    """Close *socket*, which may be dead; the next one does not wait for that."""
+    try:
+        with suppress(ConnectionError, RuntimeError):
+            await socket.close()
+    finally:
+        served.set()
 
 
 async def _set(event: asyncio.Event) -> None:

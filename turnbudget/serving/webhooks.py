@@ -25,6 +25,7 @@ import msgspec
 from turnbudget.serving.mailbag import Mailbag, Message
 from voice import clock
 from voice.crew import Crew
+from voice.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,6 +91,7 @@ class Webhooks:
         self._ready = asyncio.Event()
         self._busy: set[str] = set()
         """Tenants whose server has a message under way."""
+        self._numbers = 0
         self.sent = 0
         self.given_up = 0
 
@@ -104,24 +106,37 @@ class Webhooks:
         if len(self._due) >= REMEMBERED:
             self._due.popleft()
             self.given_up += 1
-        self._due.append(Message(id=name, whom=tenant, body=body, created_s=now, due_s=now))
+        self._numbers += 1
+        self._due.append(
+            Message(id=name, whom=tenant, body=body, created_s=now, due_s=now, number=self._numbers)
+        )
         self._ready.set()
 
     async def run(self) -> None:
-        """Write and deliver for ever."""
-        self._bag = bag = await clock.offload(Mailbag, self._folder)
+        """Write and deliver for ever; raises RunError if there can be no folder."""
+        try:
+            self._bag = bag = await clock.offload(Mailbag, self._folder)
+        except OSError as error:
+            raise RunError(f"cannot be made ({error.strerror})", where=str(self._folder)) from None
         try:
             async with Crew() as crew:
                 while True:
                     self._ready.clear()
-                    await self.flush()
-                    if await clock.offload(bag.hold):
-                        await self._deliver(bag, crew)
+                    await self._round(bag, crew)
                     async with clock.move_on_at(clock.now() + LOOK_US):
                         await self._ready.wait()
         finally:
             await asyncio.shield(self.flush())
             bag.close()
+
+    async def _round(self, bag: Mailbag, crew: Crew) -> None:
+        """Write what was left here, and begin to send what is due, if it is for us to deliver."""
+        await self.flush()
+        try:
+            if await clock.offload(bag.hold):
+                await self._deliver(bag, crew)
+        except OSError as error:
+            log.error("webhooks: cannot be read (%s)", error.strerror)  # noqa: TRY400 - one line
 
     async def flush(self) -> None:
         """Write what was left here; what the disk refuses waits."""
@@ -227,8 +242,8 @@ class HttpPost:
 
 
 def now_s() -> int:
-    """Return the calendar time in seconds; in virtual time, which has no calendar, that of the loop."""
-    label = clock.label()
+    """Return the calendar time in seconds; where time is skipped or virtual, that of the loop."""
+    label = clock.label() if clock.kind() == "wall" else None
     return int(datetime.fromisoformat(label).timestamp()) if label else clock.now() // clock.SECOND
 
 

@@ -86,7 +86,7 @@ def read_hello(message: Message) -> Hello | Odd:
 
 def pong(message: Message, now_us: int) -> str | None:
     """Return what answers the page's question for the time; ``None`` if *message* is no such question."""
-    event = _read(message) if isinstance(message, str) and message.startswith('{"event":"ping"') else None
+    event = _read(message) if isinstance(message, str) and "ping" in message[:20] else None
     return compact(event="pong", id=event.id, us=now_us) if isinstance(event, _Ping) else None
 
 

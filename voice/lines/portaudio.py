@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Way: TypeAlias = Literal["input", "output"]
 Latency: TypeAlias = Literal["low", "high"]
+LATENCIES: Final[dict[Latency, str | float]] = {"low": "low", "high": 0.1}
+"""What is asked of PortAudio; its own "high" is 35 ms, and a busy machine wakes a thread later than that."""
 
 REMEDY: Final = "pip install 'turnbudget[mic]'"
 RATES: Final = (RATE, 48_000, 44_100, 32_000)
@@ -87,7 +89,7 @@ def _default(sound: Any, chosen: int | str | None, way: Way) -> int:
 class PortAudio:
     """The card of a *microphone* and a *speaker*, by name, part of a name, or number; else the default ones.
 
-    *latency* is what PortAudio asks the devices for: low answers 50 ms sooner, high bears a busy machine.
+    *latency* is what PortAudio asks the devices for: low answers 0.1 s sooner, high bears a busy machine.
     Raises MissingEngine, LineError where there is no such kind of device, UsageError for a wrong name.
     """
 
@@ -191,7 +193,7 @@ class PortAudio:
             "samplerate": self.rate,
             "blocksize": self.rate // BLOCKS,
             "dtype": "int16",
-            "latency": self._latency,
+            "latency": LATENCIES[self._latency],
         }
 
     # --- PortAudio's threads -----------------------------------------------------------------------

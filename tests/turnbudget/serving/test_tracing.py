@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 from sample_run import ANSWERED, EXACT, lane, turn
-from watched import NUMBER, PRIVATE_WORDS, began, ended, watched, whole_call
+from watched import PRIVATE, WORDS, began, ended, watched, whole_call
 
 from turnbudget.serving import tracing as tracing_file
 from turnbudget.serving.events import TurnEnded
@@ -116,7 +116,7 @@ def test_decisions_and_sounds_are_events_and_tell_no_texts():
 
 def test_nothing_of_a_caller_is_in_a_span():
     text = "".join(span.to_json() for span in spans(*whole_call("c")))
-    for private in (PRIVATE_WORDS, NUMBER, CARRIERS):
+    for private in PRIVATE:
         assert private not in text
 
 
@@ -188,7 +188,7 @@ async def test_a_receiver_of_otlp_gets_the_turns_of_a_server(tmp_path):
         row.closed_us * US for row in rows
     )
     assert len({span.trace_id for span in found}) == 1
-    assert PRIVATE_WORDS not in str([MessageToDict(one) for one in came])
+    assert WORDS not in str([MessageToDict(one) for one in came])
 
 
 @pytest.mark.clock("wall")

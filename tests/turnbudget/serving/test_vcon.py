@@ -61,7 +61,11 @@ def test_the_recording_has_its_channels_its_length_and_its_hash(tmp_path):
     [dialog] = vcon(closed(sound=sound.name, sha512=content_hash(sound)))["dialog"]
     digest = hashlib.sha512(sound.read_bytes()).digest()
     assert dialog["content_hash"] == "sha512-" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
-    assert (dialog["type"], dialog["start"], dialog["duration"]) == ("recording", "2026-11-30T14:00:00.000+00:00", 16)
+    assert (dialog["type"], dialog["start"], dialog["duration"]) == (
+        "recording",
+        "2026-11-30T14:00:00.000+00:00",
+        16,
+    )
     assert (dialog["parties"], dialog["mediatype"], dialog["url"]) == ([0, 1], "audio/x-wav", "c1.wav")
     assert dialog["session_id"] == "CA1"
 
@@ -99,7 +103,11 @@ def test_our_numbers_are_an_analysis_of_our_own():
     made = vcon(closed((row(1), row(2, first_sound_us=900_000)), consent=True, pauses=(Pause(1, 2, "card"),)))
     report = bodies(made)["report"]
     [analysis] = [one for one in made["analysis"] if one["type"] == "report"]
-    assert (analysis["vendor"], analysis["schema"], analysis["encoding"]) == ("turnbudget", "turnbudget-call-1", "json")
+    assert (analysis["vendor"], analysis["schema"], analysis["encoding"]) == (
+        "turnbudget",
+        "turnbudget-call-1",
+        "json",
+    )
     assert report["in_time"] == {"count": 1, "of": 2}
     assert report["first_sound"]["p50_us"] == 500_000
     assert report["rows"][0]["entries"][0]["stage"] == "endpoint"

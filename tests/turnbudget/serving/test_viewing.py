@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 from chromium import browser, needs_chromium
-from watched import LINES, NUMBER, PRIVATE_WORDS, TOKEN, client, watched, whole_call
+from watched import LINES, PRIVATE, TOKEN, client, watched, whole_call
 
 from turnbudget.serving import viewing
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
@@ -205,7 +205,7 @@ async def test_nothing_of_a_caller_is_told_unless_texts_are_asked_for(tmp_path):
         for happening in whole_call("c"):
             server.floor.tell(happening)
         told = json.dumps(await news(session, url))
-    for private in (PRIVATE_WORDS, NUMBER, CARRIERS):
+    for private in PRIVATE:
         assert private not in told
 
 

@@ -1,0 +1,105 @@
+"""An LLM asked on a guess: its stream is kept for the turn about the same words, and for no other."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from agents.backends.backend import BackendError
+from agents.backends.scripted import ScriptedBackend, fails, says
+from agents.solo import LlmResponder
+from voice import clock
+from voice.budget import Budget
+from voice.clock import MS, SECOND
+from voice.crew import Crew
+from voice.ledger import Ledger
+from voice.responder import Question, Said
+
+ONE = says("It is ten. Anything else?")
+OTHER = says("It is two. Anything else?")
+
+
+class Asked:
+    """An LLM on its own, asked question after question."""
+
+    def __init__(self, crew, *scripts):
+        self.crew = crew
+        self.backend = ScriptedBackend(*scripts)
+        self.responder = LlmResponder(self.backend)
+
+    async def ask(self, said, *history, guess=False, last_us=5 * SECOND):
+        budget = Budget.of(last_us)
+        lines = tuple(Said("agent", text) for text in history)
+        question = Question(said, lines, budget, Ledger(clock.now()), self.crew, budget, guess=guess)
+        reply = await self.responder.answer(question)
+        async with contextlib.aclosing(reply.rest) as rest:
+            return " ".join([reply.text, *[text async for text in rest]])
+
+
+@contextlib.asynccontextmanager
+async def asked(*scripts):
+    async with Crew() as crew:
+        asked = Asked(crew, *scripts)
+        yield asked
+    assert asked.backend.busy == 0
+
+
+@pytest.mark.parametrize("said", ["what is my balance", "What's my balance?"])
+async def test_the_same_words_are_asked_once(said):
+    """TURN-08: a guess reads the first sentence alone; the turn gets it all."""
+    async with asked(ONE, OTHER) as one:
+        assert await one.ask("what is my balance", guess=True) == "It is ten."
+        assert await one.ask(said) == "It is ten. Anything else?"
+        assert len(one.backend.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "history"), [("what is my balance on friday", ()), ("what is my balance", ("Hello.",))]
+)
+async def test_other_words_or_another_history_are_asked_anew(said, history):
+    """TURN-08, CA-04."""
+    async with asked(ONE, OTHER) as one:
+        await one.ask("what is my balance", guess=True)
+        assert await one.ask(said, *history) == "It is two. Anything else?"
+
+
+async def test_what_was_taken_once_is_not_said_again():
+    async with asked(ONE, OTHER) as one:
+        await one.ask("and now", guess=True)
+        await one.ask("and now")
+        assert await one.ask("and now") == "It is two. Anything else?"
+
+
+async def test_a_guess_that_failed_is_tried_once_more():
+    async with asked(fails("HTTP 503", status=503), ONE) as one:
+        with pytest.raises(BackendError):
+            await one.ask("what is my balance", guess=True)
+        assert await one.ask("what is my balance") == "It is ten. Anything else?"
+
+
+async def test_a_guess_that_fails_once_the_turn_has_joined_it_is_tried_once_more():
+    async with asked(fails("HTTP 503", status=503, after_us=200 * MS), ONE) as one:
+        guess = one.crew.create_task(failing(one), name="guess")
+        await clock.sleep(100 * MS)
+        assert await one.ask("what is my balance") == "It is ten. Anything else?"
+        assert await guess
+
+
+async def failing(one):
+    """Say whether a guess fails."""
+    try:
+        await one.ask("what is my balance", guess=True)
+    except BackendError:
+        return True
+    return False
+
+
+async def test_a_guess_that_is_given_up_closes_its_stream_at_once():
+    async with asked(says("Late.", first_us=2 * SECOND)) as one:
+        guess = one.crew.create_task(one.ask("what is", guess=True), name="guess")
+        await clock.sleep(100 * MS)
+        assert one.backend.busy == 1
+        guess.cancel()
+        await clock.sleep(MS)
+        assert one.backend.busy == 0

@@ -1,0 +1,88 @@
+"""When a call is over its vCon lies beside its recording, and its tenant's server hears of it."""
+
+from __future__ import annotations
+
+import json
+
+from surroundings import SECRET, TOKEN, Scripted, began, ended, wav
+
+from turnbudget.recorded.tracks import Reading
+from turnbudget.recorded.vcon import open_vcon
+from turnbudget.recording import Pause
+from turnbudget.serving.aftercall import AfterCall
+from turnbudget.serving.ending import DispositionRule
+from turnbudget.serving.outside import WebhookTable
+from turnbudget.serving.webhooks import Webhooks
+from voice import clock
+from voice.clock import SECOND
+from voice.crew import Crew
+from voice.vad import Energy
+
+HOOK = WebhookTable(url="https://crm.example.com/", secret=SECRET)
+
+
+async def closed(folder, *calls, **how):
+    """What is told of *calls* that begin and end, and the watcher."""
+    post = Scripted(200)
+    async with Crew() as crew:
+        webhooks = Webhooks(folder.parent / "hooks", {"bank": HOOK}.get, post)
+        crew.create_task(webhooks.run(), name="webhooks")
+        after = AfterCall(folder, crew, webhooks, **how)
+        for call in calls:
+            after(began())
+            after(call)
+        await clock.sleep(5 * SECOND)
+    return [json.loads(body) for _, _, body in post.sent], after
+
+
+async def test_a_recorded_call_can_be_read_back(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    wav(folder / "c1.wav")
+    told, _ = await closed(folder, ended(sound="c1.wav", pauses=(Pause(1, 2, "card"),)))
+    assert len(open_vcon(folder / "c1.vcon", Reading(vad=Energy)).caller_speech) == 2
+    written = json.loads((folder / "c1.vcon").read_bytes())
+    [event] = told
+    assert event["data"]["vcon"] == written
+    assert written["dialog"][0]["content_hash"].startswith("sha512-")
+    report = json.loads(written["analysis"][-1]["body"])
+    assert report["recording"] == {
+        "consent": True,
+        "pauses": [{"began_us": 1, "ended_us": 2, "because": "card"}],
+    }
+
+
+async def test_the_tenants_server_hears_how_it_ended(tmp_path):
+    """TEL-18: the reason is recorded."""
+    told, _ = await closed(
+        tmp_path, ended(ended="we said goodbye"), rules=lambda _: (DispositionRule("sold"),)
+    )
+    [event] = told
+    assert event["type"] == "call.ended"
+    data = event["data"]
+    assert (data["call"], data["reason"], data["disposition"]) == ("c1", "agent-ended", "sold")
+    assert (data["from"], data["turns"], data["length_us"]) == ("+15550100199", 2, 16 * SECOND)
+
+
+async def test_a_transfer_is_told_of_its_own_with_a_summary(tmp_path):
+    told, _ = await closed(tmp_path, ended(transfer="+15550100777"))
+    assert [event["type"] for event in told] == ["call.transferred", "call.ended"]
+    given = told[0]["data"]["handover"]
+    assert (given["target"], given["slots"]) == ("+15550100777", {"account": "savings"})
+    assert told[1]["data"]["reason"] == "transferred"
+
+
+async def test_a_disk_that_refuses_costs_the_vcon_and_not_the_webhook(tmp_path):
+    told, after = await closed(tmp_path / "nowhere" / "run", ended())
+    assert len(told) == after.unwritten == 1
+
+
+async def test_a_recording_that_is_gone_costs_only_itself(tmp_path):
+    told, _ = await closed(tmp_path, ended(sound="c1.wav"))
+    [event] = told
+    assert {one["type"] for one in event["data"]["vcon"]["dialog"]} == {"text"}
+
+
+async def test_no_token_of_the_line_is_written(tmp_path):
+    told, _ = await closed(tmp_path, ended())
+    assert TOKEN not in json.dumps(told) + (tmp_path / "c1.vcon").read_text()

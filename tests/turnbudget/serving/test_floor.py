@@ -1,0 +1,152 @@
+"""Who is let in under which load, what is told of it, and how the floor closes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import msgspec
+import pytest
+from floors import QUICK, SAYS, ask, call, open_tones, serving, until
+
+from turnbudget.config import LlmTable
+from turnbudget.serving.admission import Load, judge
+from turnbudget.serving.events import CallEnded, Shed, TurnEnded
+from turnbudget.serving.outlook import Outlook, Prediction
+from turnbudget.serving.rooms import lightened
+from voice import clock
+from voice.crew import Crew
+from voice.lines.far.twilio import FarCall, FarTwilio
+
+wall = pytest.mark.clock("wall")
+EASY = Load(
+    calls=0, most=10, tenant_calls=0, tenant_most=0, budget_us=800_000, full=Prediction(600_000, ""), light=None
+)
+SLOW = Prediction(912_000, "p95 of the last 57 turns")
+
+
+@pytest.mark.parametrize(
+    ("load", "mode", "because"),
+    [
+        ({}, "full", ""),
+        ({"calls": 9}, "full", ""),
+        ({"calls": 10}, None, "10 calls, 10 are the most"),
+        ({"tenant_calls": 2, "tenant_most": 2}, None, "2 calls of this tenant, 2 are the most"),
+        ({"draining": True, "calls": 3}, None, "draining, 3 calls left"),
+        ({"full": Prediction(800_000, "")}, "full", ""),
+        ({"full": SLOW}, None, "first sound foreseen at 912 ms (p95 of the last 57 turns), over 800 ms"),
+        ({"full": SLOW, "light": Prediction(801_000, "")}, None, "over 800 ms"),
+        ({"full": SLOW, "light": Prediction(700_000, "lag")}, "light", "shelf and fast backend at 700 ms (lag)"),
+    ],
+)
+def test_a_call_is_judged_by_rule_and_the_number_is_said(load, mode, because):
+    verdict = judge(dataclasses.replace(EASY, **load))
+    assert verdict.mode == mode
+    assert because in verdict.because
+
+
+def test_what_answers_in_light_mode_is_the_fast_backend_alone():
+    def with_llm(**llm):
+        return msgspec.structs.replace(QUICK, llm=LlmTable(**llm))
+
+    assert lightened(QUICK) is None
+    assert lightened(with_llm(backend="simulated:a")) is None
+    fast = lightened(with_llm(backend="simulated:a", second="simulated:b")).llm
+    assert (fast.backend, fast.second, fast.mode) == ("simulated:a", "", "fast")
+    slow = lightened(with_llm(backend="simulated:a", second="simulated:b", mode="accurate")).llm
+    assert (slow.backend, slow.second, slow.mode) == ("simulated:b", "", "fast")
+
+
+async def test_late_turns_and_a_late_loop_are_foreseen():
+    studio = await open_tones(QUICK)
+    outlook = Outlook()
+    calm = outlook.predict(studio)
+    assert 200_000 < calm.us < 400_000
+    for lag in [0] * 94 + [500_000] * 6:
+        outlook._lags.append(lag)
+    assert outlook.predict(studio).us == calm.us + 500_000
+    row = row_of(first_sound_us=950_000)
+    for _ in range(19):
+        outlook.turn(row, "full")
+    assert outlook.predict(studio).us == calm.us + 500_000
+    outlook.turn(row, "full")
+    assert outlook.predict(studio).us == 950_000
+    assert outlook.predict(studio, "light").us < 950_000
+    await clock.sleep(11 * clock.SECOND)
+    assert outlook.predict(studio).us == calm.us + 500_000, "old turns say nothing of the next"
+    await studio.aclose()
+
+
+def row_of(**fields):
+    """What the outlook reads of a row."""
+    return dataclasses.make_dataclass("Row", ["kind", "outcome", "first_sound_us", "closed_us"])(
+        **{"kind": "turn", "outcome": "answered", "first_sound_us": 0, "closed_us": 0, **fields}
+    )
+
+
+def calling(number):
+    """A caller of their own."""
+    return FarTwilio(began_us=clock.now(), call=FarCall(call=f"CA{number}", stream=f"MZ{number}"))
+
+
+@wall
+async def test_more_calls_than_the_limit_are_shed_and_those_taken_stay_in_time(tmp_path):
+    async with serving(tmp_path, most_calls=4) as (server, happenings), Crew() as crew:
+        tasks = [
+            crew.create_task(call(server, "/twilio/ws", calling(number), SAYS[:1]), name="caller")
+            for number in range(8)
+        ]
+        heard = [await task for task in tasks]
+        assert sum(one.greeted for one in heard) == 4
+        shed = [one.because for one in happenings if isinstance(one, Shed)]
+        assert shed == ["4 calls, 4 are the most"] * 4
+        turns = [one.row for one in happenings if isinstance(one, TurnEnded) and one.row.kind == "turn"]
+        assert len(turns) == 4
+        assert all(row.in_time for row in turns)
+        await until(lambda: not server.floor.calls)
+        assert (await call(server, "/twilio/ws", calling(9), says=())).greeted
+
+
+@wall
+async def test_a_floor_that_would_be_late_refuses_before_it_answers(tmp_path):
+    async with serving(tmp_path) as (server, happenings):
+        for _ in range(30):
+            server.floor.outlook.turn(row_of(first_sound_us=1_200_000), "full")
+        _, document = await ask(server, "POST", "/twilio/voice", data={"CallSid": "CA1", "To": "1"})
+        assert '<Reject reason="busy"' in document
+        path = "/audiosocket/6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+        assert (await ask(server, "PUT", path, json={})) == (503, "refused\n")
+        (first, *_) = [one.because for one in happenings if isinstance(one, Shed)]
+        assert first == "first sound foreseen at 1200 ms (p95 of the last 30 turns), over 800 ms"
+        assert json.loads((await ask(server, "GET", "/healthz"))[1]) == {"state": "full", "calls": 0}
+
+
+@wall
+async def test_a_floor_that_drains_is_not_ready_lets_calls_end_and_then_ends_them(tmp_path):
+    async with serving(tmp_path, drain_ms=1_500) as (server, happenings), Crew() as crew:
+        short = crew.create_task(call(server, "/twilio/ws", calling(1), says=()), name="short")
+        long = crew.create_task(call(server, "/twilio/ws", calling(2), says=(), hangs_up=False), name="long")
+        await until(lambda: len(server.floor.calls) == 2)
+        assert (await ask(server, "GET", "/readyz"))[0] == 200
+        server.stop()
+        await until(lambda: server.floor.draining)
+        assert (await ask(server, "GET", "/readyz"))[0] == 503
+        _, document = await ask(server, "POST", "/twilio/voice", data={"CallSid": "CA3", "To": "1"})
+        assert "<Reject" in document
+        await short
+        await long
+        await until(lambda: not server.floor.calls)
+    reasons = [one.record.ended for one in happenings if isinstance(one, CallEnded)]
+    assert reasons == ["caller hung up (stop)", "the server is going down"]
+
+
+@wall
+async def test_a_watcher_that_fails_costs_nobody_else_anything(tmp_path, caplog):
+    def fails(_):
+        raise ValueError("no")
+
+    async with serving(tmp_path) as (server, happenings):
+        server.floor.watch(fails)
+        assert (await call(server, "/twilio/ws", says=())).greeted
+        await until(lambda: any(isinstance(one, CallEnded) for one in happenings))
+    assert caplog.text.count("a watcher failed") == 1

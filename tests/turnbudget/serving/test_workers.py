@@ -1,0 +1,114 @@
+"""Several workers on one port: one that dies is started again, and all of them end together."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+import aiohttp
+import msgspec
+import pytest
+from floors import QUICK, until
+
+from turnbudget.config import dump
+from turnbudget.serving.once import KEPT_US, MOST, InFolder, InMemory
+from turnbudget.serving.passes import Passes
+from turnbudget.serving.workers import Shared, Supervisor, told
+from voice import clock
+from voice.crew import Crew
+from voice.errors import UsageError
+
+PROGRAM = "from turnbudget.serve import serve_command; serve_command(prog_name='serve')"
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def answers(port):
+    """Whether somebody answers on *port*."""
+    with contextlib.suppress(aiohttp.ClientError):
+        address = f"http://127.0.0.1:{port}/readyz"
+        async with aiohttp.ClientSession() as session, session.get(address) as response:
+            return response.status == 200
+    return False
+
+
+async def until_ready(port):
+    """Wait until somebody answers on *port*."""
+    ends = clock.now() + 20 * clock.SECOND
+    while not await answers(port):
+        assert clock.now() < ends
+        await clock.sleep(50 * clock.MS)
+
+
+@pytest.mark.clock("wall")
+async def test_a_worker_that_is_killed_is_started_again_and_the_other_answers_meanwhile(tmp_path):
+    (tmp_path / "agent.toml").write_text(dump(QUICK))
+    port = free_port()
+    options = ("--config", tmp_path / "agent.toml", "--port", port, "--out", tmp_path / "runs", "--worker")
+    supervisor = Supervisor(["-c", PROGRAM, *map(str, options)], 2, drain_us=clock.SECOND)
+    async with Crew() as crew:
+        running = crew.create_task(supervisor.run(), name="supervisor")
+        await until_ready(port)
+        await until(lambda: len(list((tmp_path / "runs").glob("serve*"))) == 2, 20)
+        victim = supervisor.processes[1]
+        victim.kill()
+        await until_ready(port)
+        await until(lambda: supervisor.processes[1] is not victim, 10)
+        assert supervisor.restarts == 1
+        await until(lambda: len(list((tmp_path / "runs").glob("serve*"))) == 3, 20)
+        supervisor.stop()
+        await clock.wait_until([running], clock.now() + 15 * clock.SECOND)
+        assert running.done()
+        assert [process.returncode for process in supervisor.processes.values()] == [0, 0]
+    assert not await answers(port)
+
+
+def test_a_worker_is_told_which_it_is_by_its_supervisor_alone():
+    line = msgspec.json.encode(Shared(2, 4, "c2VjcmV0", "/somewhere"))
+    worker = told(line)
+    assert (worker.number, worker.of, worker.secret) == (2, 4, b"secret")
+    with pytest.raises(UsageError, match="--workers"):
+        told(b"")
+
+
+async def test_a_pass_of_one_worker_is_good_at_another_and_once_in_all(tmp_path):
+    one, other = (Passes(InFolder(tmp_path / "notes"), b"shared") for _ in range(2))
+    text, shown = one.issue("acme", "CA1")
+    assert other.redeem(text) == shown
+    assert one.redeem(text) is None
+    assert other.redeem(text) is None
+
+
+async def test_a_pass_that_is_false_too_old_or_of_another_server_is_none(tmp_path):
+    passes = Passes(InFolder(tmp_path / "notes"), b"ours")
+    text, _ = passes.issue("acme")
+    head, _, signature = text.partition(".")
+    for false in ("", ".", head, f"{head}.", f"{head}.AAAA", f"é.{signature}", "x" * 5_000, f"{head[:-2]}.{signature}"):
+        assert passes.redeem(false) is None
+    assert Passes(InFolder(tmp_path / "notes"), b"theirs").redeem(text) is None
+    await clock.sleep(61 * clock.SECOND)
+    assert passes.redeem(text) is None
+
+
+async def test_a_fact_is_kept_once_and_taken_once(tmp_path):
+    for once in (InMemory(), InFolder(tmp_path / "facts")):
+        assert once.put("key", "one")
+        assert not once.put("key", "two")
+        assert once.take("key") == "one"
+        assert once.take("key") is None
+        assert once.put("key", "three")
+
+
+async def test_facts_that_nobody_takes_are_forgotten():
+    once = InMemory()
+    once.put("old")
+    await clock.sleep(KEPT_US + 1)
+    assert once.put("old")
+    for number in range(MOST + 10):
+        once.put(f"{number}")
+    assert len(once._kept) <= MOST
