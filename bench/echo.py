@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from facts import facts
 
-from turnbudget.compose import open_voice, render_phrase
+from turnbudget.compose import open_voice
 from turnbudget.config import Config
+from turnbudget.phrases import render_phrase
 from voice import audio, clock
 from voice.clock import MS
 from voice.forecast import nearest_rank

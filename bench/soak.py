@@ -17,9 +17,10 @@ import click
 import numpy as np
 from facts import facts
 
-from turnbudget.compose import open_studio, open_voice, render_phrase
+from turnbudget.compose import open_studio, open_voice
 from turnbudget.config import load
 from turnbudget.live import LiveCall
+from turnbudget.phrases import render_phrase
 from turnbudget.readings import ms
 from turnbudget.summary import spread
 from voice import clock

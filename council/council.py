@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from council.policies import Policy
     from council.seat import Seat
     from voice.budget import Budget
-    from voice.responder import Question
+    from voice.responder import Question, Said
 
 Kind: TypeAlias = Literal["opinion", "clarification", "otherwise", "owed", "nothing"]
 NAME: Final = "council"
@@ -121,6 +121,9 @@ class Council:
 
     def _foreseeing(self) -> list[Foresees]:
         return [seat.agent for seat in self._seats if isinstance(seat.agent, Foresees)]
+
+    async def make_ready(self, history: tuple[Said, ...]) -> None:
+        """Have nothing to make ready."""
 
     async def answer(self, question: Question) -> Reply | None:
         """Return the one reply, by the question's budget; ``None`` if no seat has answered at all.

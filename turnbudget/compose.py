@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,9 @@ from speculative.shelf.shelf import Shelf
 from speculative.shelf.store import Store
 from speculative.speculation import Speculation
 from turnbudget.answering import open_answering
+from turnbudget.phrases import render_phrases
 from turnbudget.records import Engine
-from voice import audio, clock
+from voice import clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted as ScriptedTranscriber
 from voice.endpoint import Endpointing
@@ -24,12 +26,8 @@ from voice.forecast import Cost, Forecast
 from voice.parts import Manners, Parts
 from voice.reference import Reference
 from voice.responder import Foresees
-from voice.sentences import split
-from voice.text import speakable
 from voice.tts import choose as voices
 from voice.tts.scripted import ScriptedSynthesizer
-from voice.tts.synthesizer import Speech
-from voice.turn import Phrases
 from voice.vad import Energy, Scripted, Silero
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
     from turnbudget.answering import Answering
     from turnbudget.config import Config
+    from turnbudget.phrases import Spoken
     from voice.asr.transcriber import Transcriber
     from voice.line import Line
     from voice.responder import Responder
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from voice.vad import Vad
 
 MS = clock.MS
-BREATH = audio.samples(120 * MS)
-"""Between two sentences of one phrase."""
 PRIORS = {
     # What a stage is taken to cost until it has been measured. Assumed, on the careful side (2026-11):
     # a scripted reply comes at once, espeak-ng renders a sentence in 10-20 ms, a frame is 20 ms.
@@ -90,11 +87,11 @@ class Studio:
     transcriber: Transcriber | None
     voice: Synthesizer
     answering: Answering
-    phrases: Phrases
-    greeting: Speech | None
-    reprompt: Speech | None
+    spoken: Spoken
     forecast: Forecast
     engines: tuple[Engine, ...]
+    closing: contextlib.AsyncExitStack
+    """Ends the engines, the last to be opened first."""
     shelf: Shelf | None
     """Replies rendered before they are asked for; ``None``: nothing is done ahead."""
     library: Library | None = None
@@ -145,9 +142,10 @@ class Studio:
             responder=responder,
             voice=self.voice,
             forecast=self.forecast,
-            phrases=self.phrases,
-            greeting=self.greeting,
-            reprompt=self.reprompt,
+            phrases=self.spoken.phrases,
+            notice=self.spoken.notice,
+            greeting=self.spoken.greeting,
+            reprompt=self.spoken.reprompt,
             ahead=self._ahead(responder),
         )
 
@@ -175,12 +173,7 @@ class Studio:
 
     async def aclose(self) -> None:
         """End the engines."""
-        if self.transcriber:
-            await self.transcriber.aclose()
-        if self.shelf:
-            await self.shelf.aclose()
-        await self.voice.aclose()
-        await self.answering.aclose()
+        await self.closing.aclose()
 
 
 def check(config: Config, kind: clock.Kind) -> None:
@@ -204,49 +197,41 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     answering = await clock.offload(open_answering, config)  # it may read files and make a database
     vad, vad_why = detector(config.vad.engine, kind, words=True)
     await clock.offload(make_vad, vad, Reference())  # its model is loaded here, not in a call
-    transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
-    voice, tts_why = open_voice(config, kind)
-    try:
+    async with contextlib.AsyncExitStack() as closing:
+        closing.push_async_callback(answering.aclose)
         await answering.ready()
+        library = await clock.offload(open_library, config) if config.speculation.on else None
+        transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
         if transcriber:
+            closing.push_async_callback(transcriber.aclose)
             progress(f"loading {transcriber.name}")
             await transcriber.warm()
+        voice, tts_why = open_voice(config, kind)
+        closing.push_async_callback(voice.aclose)
         progress(f"loading {voice.name}")
         await voice.warm()
-        progress("rendering phrases")
-        phrases = config.phrases
-        bridge, pardon, apology = [
-            await render_phrase(voice, text) for text in (phrases.bridge, phrases.pardon, phrases.apology)
-        ]
         shelf = await open_shelf(config, voice, answering, progress) if config.speculation.on else None
-        greeting = await render_phrase(voice, phrases.greeting) if phrases.greeting else None
-        reprompt = await render_phrase(voice, phrases.reprompt) if phrases.reprompt else None
-    except BaseException:
-        if transcriber:
-            await transcriber.aclose()
-        await voice.aclose()
-        await answering.aclose()
-        raise
-    engines = (
-        Engine(job="vad", name=vad, why=vad_why),
-        Engine(job="asr", name=asr_name, why=asr_why),
-        answering.engine,
-        Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
-    )
-    return Studio(
-        config,
-        kind,
-        transcriber,
-        voice,
-        answering,
-        Phrases(bridge, pardon, apology),
-        greeting,
-        reprompt,
-        Forecast(PRIORS),
-        engines,
-        shelf,
-        await clock.offload(open_library, config) if config.speculation.on else None,
-    )
+        if shelf:
+            closing.push_async_callback(shelf.aclose)
+        engines = (
+            Engine(job="vad", name=vad, why=vad_why),
+            Engine(job="asr", name=asr_name, why=asr_why),
+            answering.engine,
+            Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
+        )
+        return Studio(
+            config=config,
+            kind=kind,
+            transcriber=transcriber,
+            voice=voice,
+            answering=answering,
+            spoken=await render_phrases(config.phrases, voice, progress),
+            forecast=Forecast(PRIORS),
+            engines=engines,
+            shelf=shelf,
+            library=library,
+            closing=closing.pop_all(),
+        )
 
 
 def open_library(config: Config) -> Library | None:
@@ -308,14 +293,3 @@ def open_voice(config: Config, kind: clock.Kind) -> tuple[Synthesizer, str]:
         why = "a tone, no speech: " + ("asked for" if name == "scripted" else "virtual time")
         return ScriptedSynthesizer(cost_us=config.tts.scripted_ms * MS), why
     return voices.choose(name, voice=config.tts.voice, rate=config.tts.rate)
-
-
-async def render_phrase(voice: Synthesizer, text: str) -> Speech:
-    """Return a whole phrase as one sound, a breath between its sentences."""
-    pieces = [await voice.render(piece) for piece in split(speakable(text))]
-    if not pieces:
-        raise ConfigError(f"{text!r} has no words to speak", where="phrases")
-    sounds = [pieces[0].samples]
-    for piece in pieces[1:]:
-        sounds += [audio.silence(BREATH), piece.samples]
-    return Speech(text, audio.join(sounds), pieces[0].onset, voice.voice)

@@ -71,8 +71,12 @@ class TtsTable(Table, frozen=True):
 
 
 class PhraseTable(Table, frozen=True):
-    """``[phrases]``: sentences rendered before the call; '' for no greeting or no re-prompt."""
+    """``[phrases]``: sentences rendered before the call; '' for no notice, greeting or re-prompt.
 
+    The notice comes first, and is heard to its end whatever the caller says.
+    """
+
+    notice: str = ""
     greeting: str = "Hello, this is Harper Valley Bank. How can I help you?"
     bridge: str = "One moment."
     pardon: str = "Sorry, I didn't catch that."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import soundfile
 
-from turnbudget.compose import open_voice, render_phrase
+from turnbudget.compose import open_voice
+from turnbudget.phrases import render_phrase
 from voice import audio, clock
 
 if TYPE_CHECKING:

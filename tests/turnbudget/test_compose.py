@@ -9,8 +9,9 @@ import pytest
 from calls import QUICK, harper
 
 from turnbudget.answering import scripted
-from turnbudget.compose import check, detector, open_studio, open_voice, render_phrase
+from turnbudget.compose import check, detector, open_studio, open_voice
 from turnbudget.config import AsrTable, OtherwiseTable, ResponderTable, RuleTable, TtsTable, VadTable
+from turnbudget.phrases import render_phrase
 from turnbudget.recorded.sources import open_conversation
 from turnbudget.recorded.tracks import Reading
 from voice import audio, clock

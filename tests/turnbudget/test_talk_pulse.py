@@ -16,8 +16,9 @@ import pytest
 import soundfile
 from rapidfuzz import fuzz
 
-from turnbudget.compose import open_voice, render_phrase
+from turnbudget.compose import open_voice
 from turnbudget.config import Config
+from turnbudget.phrases import render_phrase
 from turnbudget.runs import load
 from voice import audio, clock
 from voice.asr import choose as transcribers

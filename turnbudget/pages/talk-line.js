@@ -112,7 +112,9 @@ export class Line extends EventTarget {
   }
 
   fromAudio(told) {
+    if (told.dbg) { (window.__m ||= []).push([...told.dbg, performance.now(), this.context.currentTime]); return; }
     if (told.heard) {
+      { const w = performance.now() - ((told.frame / this.context.sampleRate) + 0.02) * 1000; if (window.__w === undefined || Math.abs(w - window.__w) > 40) (window.__m ||= []).push(["jump", told.at, w - (window.__w || 0)]); window.__w = w; }
       this.captured.push([told.at, told.frame]);
       if (this.captured.length > 2 * LATEST) this.captured.splice(0, LATEST);
       const filledMs = ((told.frame / this.context.sampleRate) + FRAME / RATE) * 1000;

@@ -34,7 +34,7 @@ function show(state) {
   const inCall = state !== "idle" && state !== "asking";
   $("talk").textContent = inCall ? "Hang up" : "Talk";
   $("talk").setAttribute("aria-pressed", String(inCall));
-  $("talk").disabled = state === "asking";
+  $("talk").setAttribute("aria-disabled", String(state === "asking"));  // disabled, it would lose the focus
 }
 function tell(text, plain) {
   $("notice").hidden = !text;
@@ -162,7 +162,9 @@ async function talk() {
     tell(error instanceof Trouble ? error.message : `The call could not begin (${error.message}). Reload the page.`);
   }
 }
-$("talk").addEventListener("click", () => (line ? line.hangUp() : talk()));
+$("talk").addEventListener("click", () => {
+  if ($("talk").getAttribute("aria-disabled") !== "true") (line ? line.hangUp() : talk());
+});
 document.addEventListener("visibilitychange", () => { if (!document.hidden) line?.wake(); });
 window.addEventListener("pagehide", () => line?.hangUp("the page was left"));
 show("idle");

@@ -36,17 +36,16 @@ _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 TENS: Final = {word: str(number) for number, word in enumerate(_TENS, 2)} | {"fourty": "4"}
 TIMES: Final = {"double": 2, "triple": 3, "treble": 3, "quadruple": 4}
 SCALES: Final = {"hundred": 2, "thousand": 3}
-FILLERS: Final = ("and", "then", "um", "uh", "er", "dash", "hyphen", "space", "dot", "comma", "minus")
+FILLERS: Final = frozenset(
+    ("and", "then", "um", "uh", "er", "dash", "hyphen", "space", "dot", "comma", "minus")
+)
 """What may stand between the digits of one number; so may punctuation, but for times and amounts."""
 
-_NAMES: Final = "|".join(sorted((*UNITS, *TEENS, *TENS, *TIMES, *SCALES), key=len, reverse=True))
-_TOKEN: Final = re.compile(
-    rf"(?P<digits>\d+)|(?<![^\W\d_])(?P<word>{_NAMES})(?![^\W\d_'’])",
-    re.IGNORECASE,
-)
-_GAP: Final = re.compile(
-    rf"(?:[^\w:$€£¥%@]|_|(?<![^\W\d_])(?:{'|'.join(FILLERS)})(?![^\W\d_]))*", re.IGNORECASE
-)
+_NAMES: Final = frozenset((*UNITS, *TEENS, *TENS, *TIMES, *SCALES))
+_WORD: Final = re.compile(r"\d+|[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LOOSE: Final = frozenset((*ALIKE, *SCALES, *TIMES))
+_BREAK: Final = re.compile(r"[:$€£¥%@]")
+_PAUSE: Final = re.compile(r"[^\w\s]")
 _CLOSE: Final = re.compile(r"[\s\-‐-―]*")
 """Between the words of one number below a hundred."""
 
@@ -76,22 +75,26 @@ Run = tuple[Token, ...]
 def runs(text: str) -> Iterator[Run]:
     """Yield the runs of numbers in *text*: tokens with nothing between them but what parts digits."""
     run: list[Token] = []
-    for found in _TOKEN.finditer(text):
+    for found in _WORD.finditer(text):
+        word = found[0].lower()
         between = text[run[-1].end : found.start()] if run else ""
-        if run and not _GAP.fullmatch(between):
+        if run and _BREAK.search(between):
             yield from _whole(run)
             run, between = [], ""
-        word = found["word"]
-        token = word.lower() if word else "".join(str(unicodedata.digit(each)) for each in found["digits"])
-        joined = bool(run) and _CLOSE.fullmatch(between) is not None
-        paused = bool(run) and bool(re.search(r"[^\w\s]", between))
-        run.append(Token(token, found.start(), found.end(), joined, paused))
+        if word in _NAMES or word[0].isdecimal():
+            token = word if word in _NAMES else "".join(str(unicodedata.digit(each)) for each in word)
+            joined = bool(run) and _CLOSE.fullmatch(between) is not None
+            paused = bool(run) and _PAUSE.search(between) is not None
+            run.append(Token(token, found.start(), found.end(), joined, paused))
+        elif run and word not in FILLERS:
+            yield from _whole(run)
+            run = []
     yield from _whole(run)
 
 
 def _whole(run: list[Token]) -> Iterator[Run]:
     """Yield *run*, if anything in it is a digit by itself."""
-    if any(token.text not in ALIKE | SCALES.keys() | TIMES.keys() for token in run):
+    if any(token.text not in _LOOSE for token in run):
         yield tuple(run)
 
 

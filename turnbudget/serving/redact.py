@@ -21,7 +21,7 @@ CARD, SSN, PHONE, EMAIL, CODE, SECRET, DIGITS = (
     f"[{name}]" for name in ("card", "ssn", "phone", "email", "code", "secret", "digits")
 )
 CARD_DIGITS: Final = range(13, 20)
-LONGEST: Final = 60
+LONGEST: Final = 40
 """Numbers in one run; more are no number of anybody's, and are taken out as they are."""
 
 _SECRETS: Final = re.compile(
@@ -71,6 +71,8 @@ _COUNTS: Final[dict[str, range]] = {
     CODE: range(3, 9),
 }
 """So many digits a number has that is what the word before it says."""
+_MOST_SAID: Final = 5
+"""Digits that two words are at most: "ten thousand"."""
 _LAST_FOUR: Final = 4
 _SHORTEST: Final = 3
 _AMOUNT_BEFORE: Final = re.compile(r"[$€£¥]\s*$")
@@ -145,6 +147,8 @@ def _without_cards(text: str) -> str:
 
 def _cards(run: Run) -> list[tuple[int, int]]:
     """Return the stretches of *run*, by token, that may be a card's number."""
+    if sum(2 * len(token.text) if token.written else _MOST_SAID for token in run) < 2 * CARD_DIGITS.start:
+        return []
     found = luhn_stretches(run, CARD_DIGITS)
     written = tuple(len(token.text) if token.written else 0 for token in run)
     for form in _CARD_FORMS:
@@ -175,9 +179,10 @@ def _kind(text: str, run: Run) -> str:
     count = len(digits)
     if count < _SHORTEST:
         return ""
+    if _AMOUNT_BEFORE.search(text[: run[0].start]) or _AMOUNT_AFTER.match(text, run[-1].end):
+        return ""
     said = _cue(text, run[0].start)
-    amount = _AMOUNT_BEFORE.search(text[: run[0].start]) or _AMOUNT_AFTER.match(text, run[-1].end)
-    if said == "" or amount:
+    if said == "":
         return ""
     if said and (count in _COUNTS[said] or (said == SSN and count == _LAST_FOUR)):
         return said

@@ -41,7 +41,9 @@ QUICK = Config(
     vad=VadTable(engine="energy"),
     tts=TtsTable(engine="scripted"),
     phrases=PhraseTable(greeting="Hi.", bridge="Hm.", pardon="What?", apology="Sorry.", reprompt=""),
-    responder=ResponderTable((RuleTable("balance", "Yes."), RuleTable("bye", "Bye.")), OtherwiseTable("Right.")),
+    responder=ResponderTable(
+        (RuleTable("balance", "Yes."), RuleTable("bye", "Bye.")), OtherwiseTable("Right.")
+    ),
     speculation=SpeculationTable(disk_mb=0),
 )
 QUIET_US = 200_000
@@ -113,11 +115,17 @@ async def call(server, path, far=None, says=SAYS, headers=None, **how):
     far = far or FARS[path]()
     if path == AUDIOSOCKET:
         return await over_tcp(caller(far, says, **how), "127.0.0.1", server.listening.audiosocket_port)
-    async with aiohttp.ClientSession() as session, session.ws_connect(url(server, path), headers=headers) as socket:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(url(server, path), headers=headers) as socket,
+    ):
         return await over_websocket(caller(far, says, **how), socket)
 
 
 async def ask(server, method, path, **how):
     """Send a request; return its status and its text."""
-    async with aiohttp.ClientSession() as session, session.request(method, url(server, path), **how) as response:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, url(server, path), **how) as response,
+    ):
         return response.status, await response.text()

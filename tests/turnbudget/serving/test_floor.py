@@ -20,7 +20,13 @@ from voice.lines.far.twilio import FarCall, FarTwilio
 
 wall = pytest.mark.clock("wall")
 EASY = Load(
-    calls=0, most=10, tenant_calls=0, tenant_most=0, budget_us=800_000, full=Prediction(600_000, ""), light=None
+    calls=0,
+    most=10,
+    tenant_calls=0,
+    tenant_most=0,
+    budget_us=800_000,
+    full=Prediction(600_000, ""),
+    light=None,
 )
 SLOW = Prediction(912_000, "p95 of the last 57 turns")
 
@@ -36,7 +42,11 @@ SLOW = Prediction(912_000, "p95 of the last 57 turns")
         ({"full": Prediction(800_000, "")}, "full", ""),
         ({"full": SLOW}, None, "first sound foreseen at 912 ms (p95 of the last 57 turns), over 800 ms"),
         ({"full": SLOW, "light": Prediction(801_000, "")}, None, "over 800 ms"),
-        ({"full": SLOW, "light": Prediction(700_000, "lag")}, "light", "shelf and fast backend at 700 ms (lag)"),
+        (
+            {"full": SLOW, "light": Prediction(700_000, "lag")},
+            "light",
+            "shelf and fast backend at 700 ms (lag)",
+        ),
     ],
 )
 def test_a_call_is_judged_by_rule_and_the_number_is_said(load, mode, because):

@@ -14,8 +14,9 @@ import soundfile
 from chromium import needs_chromium
 from paged import serving_page
 
-from turnbudget.compose import open_studio, render_phrase
+from turnbudget.compose import open_studio
 from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
+from turnbudget.phrases import render_phrase
 from voice import audio, clock
 from voice.asr import moonshine
 from voice.clock import SECOND
@@ -89,7 +90,7 @@ async def shoot(page, name):
 
 
 async def turns_of(page):
-    """What the page shows of its turns: number, outcome, the caller's words, when it heard the first sound."""
+    """What the page shows of its turns, and when it heard the first sound of each."""
     script = """JSON.stringify([...document.querySelectorAll(".row:not(.aside)")].map((row) => ({
         number: row.querySelector(".top b").textContent, outcome: row.querySelector(".outcome").textContent,
         heard: row.querySelector("q").textContent, said: row.querySelector(".said").textContent,
@@ -97,8 +98,9 @@ async def turns_of(page):
     return json.loads(await page.run(script))
 
 
-async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(engines, tmp_path, monkeypatch):
-    """MET-08: the first sound is told twice, by the server's ledger and by the page's own clock."""
+@pytest.mark.usefixtures("engines")
+async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(tmp_path, monkeypatch):
+    """The first sound is told twice, by the server's ledger and by the page's own clock."""
     caller = tmp_path / "caller.wav"
     flags = (ALLOWED, f"--use-file-for-fake-audio-capture={caller}%noloop")
     async with serving_page(tmp_path, config=REAL, opener=speaks_into(caller)) as (server, url):
@@ -112,6 +114,7 @@ async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(engi
             await shoot(page, "hearing")
             await page.until("document.querySelectorAll('.row:not(.aside)').length >= 3", 40 * SECOND)
             shown = await turns_of(page)
+            print("MISSED", await page.run("JSON.stringify(window.__m)"))
             await page.run("document.querySelector('.more').open = true")
             await shoot(page, "after")
             assert await page.run("document.querySelectorAll('#said p').length") >= 6
@@ -123,6 +126,8 @@ async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(engi
         assert not server.floor.calls
     assert happened[-1].record.ended == "the caller hung up"
     assert len(rows) == 3
+    for row, turn in zip(rows, shown, strict=True):
+        print(turn, row.first_sound_us, [l.ended_us for l in row.lanes if l.name.startswith("line")])
     for row, turn in zip(rows, shown, strict=True):
         assert (turn["number"], turn["outcome"]) == (str(row.turn), row.outcome)
         assert (turn["heard"], turn["said"]) == (row.asked or row.heard, row.said)

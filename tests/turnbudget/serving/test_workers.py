@@ -88,7 +88,16 @@ async def test_a_pass_that_is_false_too_old_or_of_another_server_is_none(tmp_pat
     passes = Passes(InFolder(tmp_path / "notes"), b"ours")
     text, _ = passes.issue("acme")
     head, _, signature = text.partition(".")
-    for false in ("", ".", head, f"{head}.", f"{head}.AAAA", f"é.{signature}", "x" * 5_000, f"{head[:-2]}.{signature}"):
+    for false in (
+        "",
+        ".",
+        head,
+        f"{head}.",
+        f"{head}.AAAA",
+        f"é.{signature}",
+        "x" * 5_000,
+        f"{head[:-2]}.{signature}",
+    ):
         assert passes.redeem(false) is None
     assert Passes(InFolder(tmp_path / "notes"), b"theirs").redeem(text) is None
     await clock.sleep(61 * clock.SECOND)
