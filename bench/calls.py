@@ -1,14 +1,16 @@
 """How many calls a core holds: ``python bench/calls.py --calls 100``.
 
-A server in this process, answered by the bank's council with scripted engines (tones for words, a tone for a
-voice), and simulated Twilio carriers with their callers in another, on the same machine. First as many callers
-as are admitted, then twice as many: the rest have to be shed, and those taken stay in time.
+Workers that share a port, answered by the bank's council with scripted engines (tones for words, a tone for a
+voice), and simulated Twilio carriers with their callers in a process of their own, all on this machine. First
+as many callers as are admitted, then twice as many: the rest have to be shed, those taken stay in time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,10 +24,12 @@ from facts import facts
 
 from turnbudget.compose import open_studio
 from turnbudget.config import AsrTable, Config, CouncilTable, SpeculationTable, TtsTable, VadTable, dump
+from turnbudget.records import CallRecord, Row
 from turnbudget.serving.caller import Caller, over_websocket
-from turnbudget.serving.events import CallEnded, Shed, TurnEnded
+from turnbudget.serving.events import Shed
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.tones import Tones, tone_of
+from turnbudget.serving.workers import Supervisor, told
 from voice import clock
 from voice.crew import Crew
 from voice.forecast import nearest_rank
@@ -33,7 +37,6 @@ from voice.lines.far.twilio import FarCall, FarTwilio
 
 if TYPE_CHECKING:
     from turnbudget.compose import Studio
-    from turnbudget.records import Row
     from turnbudget.serving.caller import Heard
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.events import Happening
@@ -77,11 +80,11 @@ async def one(session: aiohttp.ClientSession, port: int, number: int, count: int
     address = document.partition('<Stream url="')[2].partition('"')[0]
     far = FarTwilio(call=FarCall(call=call, stream=f"MZ{number:032}"), began_us=clock.now())
     caller = Caller(far, [tone_of(sentence, SAYS, far.rate) for sentence in SAYS])
-    async with session.ws_connect(address) as socket:
-        return await over_websocket(caller, socket)
+    async with session.ws_connect(address) as stream:
+        return await over_websocket(caller, stream)
 
 
-async def callers(port: int, count: int) -> Wave:
+async def call_all(port: int, count: int) -> Wave:
     """Let *count* callers call."""
     began = clock.cpu()
     connector = aiohttp.TCPConnector(limit=0)
@@ -97,44 +100,90 @@ async def callers(port: int, count: int) -> Wave:
     )
 
 
-async def wave(server: Server, count: int) -> None:
-    """Let *count* callers of another process call *server*, and print what came of it."""
-    happenings: list[Happening] = []
-    server.floor.watch(happenings.append)
-    began_us, began_cpu = clock.now(), clock.cpu()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, __file__, "--callers", str(server.listening.port), "--calls", str(count)),
-        stdout=subprocess.PIPE,
-    )
-    told, _ = await process.communicate()
-    took_us, cpu_us = clock.now() - began_us, clock.cpu() - began_cpu
-    while server.floor.calls:
-        await clock.sleep(50 * clock.MS)
-    far = msgspec.json.decode(told, type=Wave)
-    rows = [each.row for each in happenings if isinstance(each, TurnEnded) and each.row.kind == "turn"]
-    shed = [each.because for each in happenings if isinstance(each, Shed)]
-    length_us = sum(each.record.length_us for each in happenings if isinstance(each, CallEnded))
-    report(count, far, rows, shed)
-    share = cpu_us / max(1, length_us)
-    click.echo(
-        f"  CPU                   {share * 100:6.2f} % of a core a call, {1 / share:.0f} calls a core; server "
-        f"{cpu_us / took_us:.2f} cores, callers {far.cpu_us / took_us:.2f}"
-    )
-    stalls = [stall for stall in clock.stalls(began_us, clock.now()) if stall.began_us >= began_us]
-    causes = sorted({stall.cause for stall in stalls})
-    worst = max((stall.ended_us - stall.began_us for stall in stalls), default=0)
-    click.echo(f"  stalls over 10 ms     {len(stalls)}, the longest {worst / 1_000:.0f} ms, {causes}")
+async def serve(folder: Path, port: int, most: int) -> None:
+    """Be one worker, which takes its share of *most* calls."""
+
+    def changed(table: ServeTable) -> ServeTable:
+        return msgspec.structs.replace(
+            table, port=port, most_calls=most, out=str(folder / "runs"), drain_ms=0
+        )
+
+    worker = told(sys.stdin.buffer.readline())
+    server = Server(Settings(None, folder / "bank.toml", changed), worker=worker, opener=open_bank)
+    shed: list[str] = []
+
+    def watch(happening: Happening) -> None:
+        if isinstance(happening, Shed):
+            shed.append(happening.because)
+
+    async with Crew() as crew:
+        crew.create_task(server.follow_signals(), name="signals")
+        running = crew.create_task(server.run(), name="server")
+        await server.open.wait()
+        server.floor.watch(watch)
+        (folder / f"open-{worker.number}").touch()
+        await running
+    (folder / f"shed-{worker.number}").write_text("\n".join(shed), "utf-8")
 
 
-def report(count: int, far: Wave, rows: list[Row], shed: list[str]) -> None:
-    """Print what came of a wave of *count* calls."""
+async def wave(count: int, most: int, workers: int) -> None:
+    """Let *count* callers call *workers* that take *most*, and print what came of it."""
+    with tempfile.TemporaryDirectory() as place, socket.socket() as probe:
+        folder = Path(place)
+        (folder / "bank.toml").write_text(dump(BANK), "utf-8")
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        ours = [__file__, "--worker", place, "--port", str(port), "--calls", str(most)]
+        supervisor = Supervisor(ours, workers, clock.SECOND)
+        before = cpu_of_children()
+        async with Crew() as crew:
+            running = crew.create_task(supervisor.run(), name="supervisor")
+            while len(list(folder.glob("open-*"))) < workers and not running.done():
+                await clock.sleep(100 * clock.MS)
+            began_us = clock.now()
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, __file__, "--callers", "--port", str(port), "--calls", str(count)),
+                stdout=subprocess.PIPE,
+            )
+            answer, _ = await process.communicate()
+            took_us = clock.now() - began_us
+            supervisor.stop()
+            await running
+        far = msgspec.json.decode(answer, type=Wave)
+        cpu_us = cpu_of_children() - before - far.cpu_us
+        report(folder, count, far)
+        report_cpu(folder, cpu_us, far.cpu_us, took_us)
+
+
+def cpu_of_children() -> int:
+    """Return the CPU time of processes of ours that have ended, in microseconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((used.ru_utime + used.ru_stime) * clock.SECOND)
+
+
+def report(folder: Path, count: int, far: Wave) -> None:
+    """Print what came of a wave of *count* calls, by the rows in *folder* and by what callers measured."""
+    lines = [line for file in folder.glob("runs/*/turns.jsonl") for line in file.read_bytes().splitlines()]
+    rows = [row for line in lines if (row := msgspec.json.decode(line, type=Row)).kind == "turn"]
     ours = sorted(row.first_sound_us for row in rows if row.first_sound_us is not None)
-    in_time = sum(row.in_time for row in rows)
+    shed = [line for file in folder.glob("shed-*") for line in file.read_text("utf-8").splitlines()]
     click.echo(f"{count} callers: {far.taken} taken, {len(shed)} shed {sorted(set(shed))[:3]}")
+    in_time = sum(row.in_time for row in rows)
     click.echo(f"  turns in time         {in_time} of {len(rows)}, unanswered {far.unanswered}")
     for name, values in (("first sound, ledger", ours), ("first sound, caller", sorted(far.waits_us))):
         click.echo(f"  {name}   {spread(values)}")
     click.echo(f"  frame jitter          {spread(sorted(far.jitter_us))}")
+
+
+def report_cpu(folder: Path, ours_us: int, theirs_us: int, took_us: int) -> None:
+    """Print what the calls in *folder* cost: *ours_us* in the workers, their start included."""
+    lines = [line for file in folder.glob("runs/*/calls.jsonl") for line in file.read_bytes().splitlines()]
+    share = ours_us / max(1, sum(msgspec.json.decode(line, type=CallRecord).length_us for line in lines))
+    click.echo(
+        f"  CPU                   {share:.2%} of a core a call: {1 / max(share, 1e-6):.0f} calls a core"
+    )
+    click.echo(f"  cores used            workers {ours_us / took_us:.2f}, callers {theirs_us / took_us:.2f}")
 
 
 def spread(values: list[int]) -> str:
@@ -145,37 +194,27 @@ def spread(values: list[int]) -> str:
     return f"{', '.join(shown)} ms (n {len(values)})"
 
 
-async def bench(count: int) -> None:
+async def bench(count: int, workers: int) -> None:
     """Serve *count* calls, then be asked for twice as many."""
-    click.echo(facts())
-    with tempfile.TemporaryDirectory() as folder:
-        agent = Path(folder) / "bank.toml"
-        agent.write_text(dump(BANK), "utf-8")
-
-        def serve(table: ServeTable) -> ServeTable:
-            return msgspec.structs.replace(table, port=0, most_calls=count, out=folder, drain_ms=0)
-
-        server = Server(Settings(None, agent, serve), opener=open_bank)
-        async with Crew() as crew:
-            running = crew.create_task(server.run(), name="server")
-            opened = crew.create_task(server.open.wait(), name="open")
-            await asyncio.wait([running, opened], return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                await wave(server, count)
-                await wave(server, 2 * count)
-                server.stop()
-            await running
+    click.echo(f"{facts()}; {workers} workers")
+    await wave(count, count, workers)
+    await wave(2 * count, count, workers)
 
 
 @click.command()
 @click.option("--calls", "count", default=100, show_default=True, help="Calls at a time.")
-@click.option("--callers", "port", type=int, hidden=True)
-def main(count: int, port: int | None) -> None:
+@click.option("--workers", default=2, show_default=True, help="Processes that answer.")
+@click.option("--worker", "folder", type=click.Path(path_type=Path), hidden=True)
+@click.option("--callers", is_flag=True, hidden=True)
+@click.option("--port", default=0, hidden=True)
+def main(count: int, workers: int, folder: Path | None, *, callers: bool, port: int) -> None:
     """Measure how many calls a core holds."""
-    if port:
-        click.echo(msgspec.json.encode(clock.run(callers(port, count), "wall")))
+    if callers:
+        click.echo(msgspec.json.encode(clock.run(call_all(port, count), "wall")))
+    elif folder:
+        clock.run(serve(folder, port, count), "wall")
     else:
-        clock.run(bench(count), "wall")
+        clock.run(bench(count, workers), "wall")
 
 
 if __name__ == "__main__":

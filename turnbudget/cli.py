@@ -18,7 +18,7 @@ from turnbudget.progress import Bar
 from turnbudget.replay import Plan
 from turnbudget.replay import replay as run_replay
 from turnbudget.runs import REPORT
-from turnbudget.shell import Teaching, one_line
+from turnbudget.shell import Later, Teaching, one_line
 from turnbudget.terminal import show
 from voice import clock
 
@@ -120,5 +120,7 @@ for command in (
     llm.probe,
     experts.dialogues,
     experts.seat,
+    Later("talk", "turnbudget.talking:talk", "Talk to the agent by microphone."),
+    Later("serve", "turnbudget.serve:serve_command", "Answer calls from telephone lines and browsers."),
 ):
     main.add_command(command)

@@ -82,6 +82,9 @@ def _engines() -> Iterator[Finding]:
     yield _vosk()
     yield _voice("TTS pyttsx3", "pyttsx3", pyttsx3.reachable, pyttsx3.REMEDY)
     yield _voice("TTS piper", "piper-tts", piper.reachable, piper.REMEDY)
+    yield _package("microphone", "sounddevice", "pip install 'turnbudget[mic]'")
+    yield _package("echo canceller", "pywebrtc-audio", "pip install 'turnbudget[aec]'")
+    yield _package("OpenTelemetry", "opentelemetry-sdk", "pip install 'turnbudget[otel]'")
 
 
 def _package(what: str, distribution: str, remedy: str, *needed: str) -> Finding:

@@ -7,6 +7,7 @@ be it one file of many, or an engine asked for is not installed; 3 a component o
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
@@ -66,7 +67,26 @@ class Taught(click.Command):
                 formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
 
 
+class Later(Taught):
+    """A command of which only the name and one line are known until it is called for."""
+
+    def __init__(self, name: str, spec: str, summary: str) -> None:
+        """Stand for the command that *spec* (``module:name``) names."""
+        super().__init__(name, short_help=summary)
+        self.spec = spec
+
+
 class Teaching(click.Group):
-    """A group of commands with examples."""
+    """A group of commands with examples; what is heavy to import is imported when it is called for."""
 
     command_class = Taught
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that *args* call for."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, Later):
+            module, _, attribute = command.spec.partition(":")
+            command = getattr(importlib.import_module(module), attribute)
+        return name, command, rest

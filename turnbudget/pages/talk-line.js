@@ -5,6 +5,8 @@ const RATE = 16000;
 const FRAME = 320;
 const VERSION = 1;
 const LATEST = 1500;                   // frames of 20 ms
+const SHORT = 50;                      // frames that say how the audio clock runs
+const STALL_MS = 60;
 const ASKS = [0, 60, 120, 250, 500];   // ms after opening at which the time is asked for, and then
 const ASK_MS = 2000;                   // so often
 const KEPT = 30;                       // answers of which the quickest is believed
@@ -45,8 +47,8 @@ export class Line extends EventTarget {
     this.token = token;
     this.path = path;
     this.clock = new ServerClock();
-    this.captured = [];    // [place, context frame] of the latest frames heard, to tell when a sample was captured
-    this.early = [];       // the page's clock less the audio clock, as frames came; the least is the truest
+    this.captured = [];    // [place, ms] of the latest frames heard, to tell when a sample was captured
+    this.early = [];       // the page's clock less the audio clock, as the latest frames came
     this.key = "";
     this.ended = false;
     this.timers = [];
@@ -112,13 +114,8 @@ export class Line extends EventTarget {
   }
 
   fromAudio(told) {
-    if (told.dbg) { (window.__m ||= []).push([...told.dbg, performance.now(), this.context.currentTime]); return; }
     if (told.heard) {
-      { const w = performance.now() - ((told.frame / this.context.sampleRate) + 0.02) * 1000; if (window.__w === undefined || Math.abs(w - window.__w) > 40) (window.__m ||= []).push(["jump", told.at, w - (window.__w || 0)]); window.__w = w; }
-      this.captured.push([told.at, told.frame]);
-      if (this.captured.length > 2 * LATEST) this.captured.splice(0, LATEST);
-      const filledMs = ((told.frame / this.context.sampleRate) + FRAME / RATE) * 1000;
-      this.early = [...this.early.slice(-99), performance.now() - filledMs];
+      this.capture(told.at, (told.frame / this.context.sampleRate) * 1000);
       if (this.socket?.readyState === WebSocket.OPEN && this.began) this.socket.send(told.heard);
       this.say("level", told.level);
     } else if (told.played) {
@@ -126,7 +123,8 @@ export class Line extends EventTarget {
     } else if (told.cleared) {
       for (const name of told.cleared) this.send({ event: "mark", name, cleared: true });
     } else if (told.sounded) {
-      this.say("sounded", { frame: told.frame, us: this.clock.at(this.soundsAt(told.frame)) });
+      const at = this.soundsAt(told.frame);
+      this.say("sounded", { ms: at, us: this.clock.at(at) });
     } else if (told.held !== undefined) {
       this.say("network", { heldMs: told.held * 1000, tripMs: this.clock.best?.tripMs });
     }
@@ -143,13 +141,24 @@ export class Line extends EventTarget {
 
   latency() { return this.context.outputLatency || this.context.baseLatency || 0; }
 
-  /** From the capture of our sample `at` to when the context's `frame` sounds, in µs, by the page's clock alone. */
-  since(at, frame) {
-    const { sampleRate } = this.context;
+  /** Note when a frame was captured, by the page's clock: of the latest frames the least delayed says how it runs. */
+  capture(at, audioMs) {
+    this.early = [...this.early.slice(1 - SHORT), performance.now() - audioMs - (FRAME / RATE) * 1000];
+    const least = Math.min(...this.early);
+    this.captured.push([at, audioMs + least]);
+    if (this.captured.length > 2 * LATEST) this.captured.splice(0, LATEST);
+    if (this.early.length < SHORT) return;
+    this.base ??= least;
+    if (least - this.base < STALL_MS) return;
+    // The sound device stood still: what nobody heard meanwhile has passed all the same.
+    this.node.port.postMessage({ open: true, skip: Math.round(((least - this.base) * RATE) / 1000) });
+    this.base = least;
+  }
+
+  /** From the capture of our sample `at` to a moment of the page's clock, in µs; null if it is not known. */
+  since(at, ms) {
     const found = this.captured.findLast(([place]) => place <= at);
-    if (!found) return null;
-    const captured = (found[1] * 1000) / sampleRate + ((at - found[0]) * 1000) / RATE + Math.min(...this.early);
-    return Math.round((this.soundsAt(frame) - captured) * 1000);
+    return found ? Math.round((ms - found[1] - ((at - found[0]) * 1000) / RATE) * 1000) : null;
   }
 
   // ---- the socket ----

@@ -226,7 +226,6 @@ class Line extends AudioWorkletProcessor {
   catchUp() {
     const missed = currentFrame - this.expected;
     if (!missed) return;
-    this.port.postMessage({ dbg: [currentFrame, missed, this.open, this.at] });
     this.anchor += missed;
     this.began += missed;
     if (this.open) this.at += Math.round(missed / this.ratio);

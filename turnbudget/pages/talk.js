@@ -22,7 +22,7 @@ if (theme === "dark" || theme === "light") document.documentElement.dataset.them
 let line = null;            // the call, while there is one
 let began = 0;              // when it began, in ms
 let token = { text: document.querySelector("meta[name=token]").content, at: performance.now() };
-let heard = [];             // first sounds that this page heard: {frame, us}
+let heard = [];             // first sounds that this page heard: {ms, us}
 let network = null;
 let axis = null;
 const calls = { rows: [] }; // every row, with `here`: when its first sound was heard here
@@ -134,7 +134,7 @@ function heardAt(row, zeroAt, zeroUs) {
   if (row.first_sound_us === null || row.kind !== "turn" || !line) return null;
   const leftUs = zeroUs + row.first_sound_us;
   const found = heard.find((one) => one.us !== null && one.us > leftUs - NEAR_US && one.us < leftUs + 1e6);
-  return found ? line.since(zeroAt, found.frame) : null;
+  return found ? line.since(zeroAt, found.ms) : null;
 }
 
 /** A pass for one more call: the one that came with the page, or a fresh one from it. */

@@ -35,8 +35,8 @@ class ServeTable(Table, frozen=True):
 
     ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a
     host that is not this machine's own, every caller needs a signature or a token. Without
-    ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free. ``broker`` and ``otlp`` are where events and traces
-    go; ``texts`` shows what was said to those who watch.
+    ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free. ``broker`` and ``otlp`` are
+    where events and traces go; ``texts`` shows what was said to those who watch.
     """
 
     host: str = "127.0.0.1"

@@ -185,7 +185,7 @@ async def test_only_the_operator_reloads_and_a_broken_file_changes_nothing(tmp_p
 
 
 async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
-    async with serving(tmp_path) as (server, happenings):
+    async with serving(tmp_path) as (server, _):
         async with Crew() as crew:
             talking = crew.create_task(call(server, "/twilio/ws", says=(), hangs_up=False), name="caller")
             await until(lambda: server.floor.calls)

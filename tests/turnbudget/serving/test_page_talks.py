@@ -114,7 +114,6 @@ async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(tmp_
             await shoot(page, "hearing")
             await page.until("document.querySelectorAll('.row:not(.aside)').length >= 3", 40 * SECOND)
             shown = await turns_of(page)
-            print("MISSED", await page.run("JSON.stringify(window.__m)"))
             await page.run("document.querySelector('.more').open = true")
             await shoot(page, "after")
             assert await page.run("document.querySelectorAll('#said p').length") >= 6
@@ -126,8 +125,6 @@ async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(tmp_
         assert not server.floor.calls
     assert happened[-1].record.ended == "the caller hung up"
     assert len(rows) == 3
-    for row, turn in zip(rows, shown, strict=True):
-        print(turn, row.first_sound_us, [l.ended_us for l in row.lanes if l.name.startswith("line")])
     for row, turn in zip(rows, shown, strict=True):
         assert (turn["number"], turn["outcome"]) == (str(row.turn), row.outcome)
         assert (turn["heard"], turn["said"]) == (row.asked or row.heard, row.said)
