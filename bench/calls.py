@@ -139,7 +139,7 @@ async def wave(count: int, most: int, workers: int) -> None:
         before = cpu_of_children()
         async with Crew() as crew:
             running = crew.create_task(supervisor.run(), name="supervisor")
-            while len(list(folder.glob("open-*"))) < workers and not running.done():
+            while len(written(folder, "open-*")) < workers and not running.done():
                 await clock.sleep(100 * clock.MS)
             began_us = clock.now()
             process = await asyncio.create_subprocess_exec(
@@ -154,6 +154,11 @@ async def wave(count: int, most: int, workers: int) -> None:
         cpu_us = cpu_of_children() - before - far.cpu_us
         report(folder, count, far)
         report_cpu(folder, cpu_us, far.cpu_us, took_us)
+
+
+def written(folder: Path, names: str) -> list[Path]:
+    """Return the files in *folder* that are called *names*."""
+    return list(folder.glob(names))
 
 
 def cpu_of_children() -> int:

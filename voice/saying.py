@@ -203,7 +203,8 @@ class Saying:
         if heard.text:
             self.history.append(Said("agent", heard.text, cut=not heard.complete))
         stalls = clock.stalls(ledger.zero_us, clock.now())
-        left, played = ledger.first_sound_us, self._desk.mouth.heard_us
+        left = ledger.first_sound_us if ledger.first_answer_us is None else ledger.first_answer_us
+        played = self._desk.mouth.heard_us
         if left is not None and played is not None and played >= left:
             ledger.lane("line: sent to sounded", left).end("as the far side tells", played)
 

@@ -63,6 +63,9 @@ class Mouth:
         self._due = 0
         self._hushed = False
         """Whether what sounded has been faded out, so that nothing is left to fade."""
+        self._heard_us: int | None = None
+        """When the far side began to sound a reply that has been held since."""
+        self._onset_us = 0
         self.asking = False
         """Whether what sounds, or sounded last, has asked a question that was mostly heard."""
         self.sounding_since_us: int | None = None
@@ -72,8 +75,9 @@ class Mouth:
 
     @property
     def heard_us(self) -> int | None:
-        """When the far side began to sound the latest reply, if it tells."""
-        return self._line.heard_us
+        """When the far side sounded the latest reply's first audible sample, if it tells."""
+        heard = self._line.heard_us if self._heard_us is None else self._heard_us
+        return None if heard is None else heard + self._onset_us
 
     @property
     def held(self) -> bool:
@@ -98,6 +102,7 @@ class Mouth:
         async with contextlib.aclosing(pieces), self._turn:
             told = False
             heard.complete = False
+            self._heard_us = None
             try:
                 async for piece in pieces:
                     told = await self._piece(piece, heard, None if told else sounding) or told
@@ -120,6 +125,7 @@ class Mouth:
                 self._hushed = False
                 if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
                     told = True
+                    self._onset_us = audio.us(piece.onset)
                     self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
                 sent = min(sent + audio.FRAME, size)
                 heard.text = _so_far(before, piece.text, sent / size)
@@ -148,9 +154,11 @@ class Mouth:
     def _hush(self, last: Int16 | None) -> None:
         """Take back what has not sounded yet, and fade *last* out."""
         self._hushed = True
+        self._heard_us = self._line.heard_us if self._heard_us is None else self._heard_us
         self._line.clear()
         if last is not None and last.size:
             self._send(audio.fade(last, ended=True))
+            self._line.end()
 
     def _send(self, samples: Int16, *, begins: bool = False) -> int:
         """Hand over a frame, filled up with silence; return its place on the tape."""

@@ -96,7 +96,7 @@ export class Line extends EventTarget {
     if (this.ended || !this.began) return;
     if (this.context.state === "running") {
       const missedMs = this.sleptAt === undefined ? 0 : performance.now() - this.sleptAt;
-      this.sleptAt = undefined;
+      [this.sleptAt, this.early, this.base] = [undefined, [], undefined];
       this.node.port.postMessage({ open: true, skip: Math.round((missedMs * RATE) / 1000 / FRAME) * FRAME });
       this.send({ event: "hold", on: false });
       this.say("asleep", false);

@@ -60,7 +60,7 @@ def mount(app: web.Application, floor: Floor) -> None:
         guest.query = query
         try:
             if carrier == SIGNED:
-                floor.door.check_upgrade(request, guest.tenant)
+                floor.door.check_upgrade(request, floor.door.tenants.named(guest.tenant))
             _let_in(floor, dialect, guest)
             return await attend(request, floor, dialect, guest)
         finally:

@@ -7,13 +7,14 @@ any page may open a socket to this machine. Everywhere else whoever shows nothin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from turnbudget.serving.refused import Refused
 from voice.lines.signature import same, signed_request, signed_upgrade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection
 
     from aiohttp.web import BaseRequest
 
@@ -85,33 +86,30 @@ class Door:
     # --- Twilio's signature ------------------------------------------------------------------------
 
     def check_webhook(
-        self, request: BaseRequest, form: Iterable[tuple[str, str]], tenant: Tenant | None
+        self, request: BaseRequest, form: Collection[tuple[str, str]], tenant: Tenant | None
     ) -> None:
-        """Raise Refused unless *request* with *form* was signed with the token of *tenant*, or of all."""
-        token = (tenant.table.twilio_token if tenant else "") or self.serve.twilio_token
-        if self._unsigned(request, token):
-            return
-        signature = request.headers.get(SIGNATURE, "")
-        origin = self.serve.public
-        if not origin or not signed_request(token, signature, origin, request.path_qs, form):
-            raise Refused("a request without Twilio's signature")
+        """Raise Refused unless *request* with *form* was signed with a token of *tenant*; ``None``: any's."""
+        self._check(request, tenant, partial(signed_request, form=form), "a request")
 
-    def check_upgrade(self, request: BaseRequest, tenant: str) -> None:
-        """Raise Refused unless the upgrade *request* was signed with the token of *tenant*, or of anybody."""
-        named = self.tenants.named(tenant)
-        everybody = [one.table.twilio_token for one in ([named] if named else self.tenants)]
-        tokens = [token for token in (*everybody, self.serve.twilio_token) if token]
-        if self._unsigned(request, "".join(tokens)):
-            return
-        signature, target = request.headers.get(SIGNATURE, ""), request.path_qs
-        origin = self.serve.public
-        signed = [signed_upgrade(one, signature, origin, target) for one in tokens if origin]
-        if not any(signed):
-            raise Refused("an upgrade without Twilio's signature")
+    def check_upgrade(self, request: BaseRequest, tenant: Tenant | None) -> None:
+        """Raise Refused unless the upgrade *request* was signed with a token of *tenant*; ``None``: any's."""
+        self._check(request, tenant, signed_upgrade, "an upgrade")
 
-    def _unsigned(self, request: BaseRequest, token: str) -> bool:
-        """Say whether no signature is asked for: only this machine reaches us, and no token is set."""
-        return self.serve.local and not token and not from_a_page(request)
+    def _check(
+        self,
+        request: BaseRequest,
+        tenant: Tenant | None,
+        signed: Callable[[str, str, str, str], bool],
+        what: str,
+    ) -> None:
+        own = [one.table.twilio_token for one in ([tenant] if tenant else self.tenants)]
+        tokens = [token for token in (*own, self.serve.twilio_token) if token]
+        if self.serve.local and not tokens and not from_a_page(request):
+            return  # only this machine reaches us, and nobody has a token
+        signature, origin = request.headers.get(SIGNATURE, ""), self.serve.public
+        right = [signed(token, signature, origin, request.path_qs) for token in tokens if origin]
+        if not any(right):
+            raise Refused(f"{what} without Twilio's signature")
 
     # --- people and programs -----------------------------------------------------------------------
 
