@@ -1,7 +1,8 @@
 """AudioSocket over TCP: one stream a call, each message written at once and whole.
 
-Asterisk says a UUID first, which is all it says of a call; who calls was told beforehand, or
-nobody but this machine can reach us.
+Asterisk says a UUID first, which is all it says of a call; who calls was told beforehand, or nobody but this
+machine can reach us. There are no pings here: a cut cable is noticed by what is not acknowledged, a peer that
+does not read once its own kernel's buffer is full, which may hold minutes; what waits here is bounded.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from voice.lines.audiosocket import AudioSocket
     from voice.lines.dialect import Message
 
-BACKLOG: Final = 32_768
-"""Bytes that may wait here for Asterisk to read: two seconds of 8 kHz audio."""
+BACKLOG: Final = 16_384
+"""Bytes that may wait here for Asterisk to read: a second of 8 kHz audio."""
 
 
 class AudioSocketWire(asyncio.Protocol):
@@ -39,7 +40,7 @@ class AudioSocketWire(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         if isinstance(transport, asyncio.Transport):
-            keep_small(transport)
+            keep_small(transport, self._floor.serve.stall_ms)
             transport.set_write_buffer_limits(high=BACKLOG)
             self._transport = transport
             self._connection = Connection(self._dialect, self, self._floor, self._guest)

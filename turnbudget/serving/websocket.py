@@ -28,7 +28,7 @@ LONGEST: Final = 262_144
 """Bytes of a message; a longer one costs the socket (close code 1009)."""
 PROTOCOLS: Final = ("audio.jambonz.org", "audio.drachtio.org", "media")
 """Subprotocols that far sides ask for."""
-BUFFER: Final = 65_536
+BUFFER: Final = 16_384
 """Bytes that the kernel may hold for a peer: it must not hide for minutes that nobody reads."""
 GOODBYE_S: Final = 1.0
 """How long the closing handshake is waited for."""
@@ -74,7 +74,7 @@ async def attend(
         timeout=GOODBYE_S, autoping=False, max_msg_size=LONGEST, compress=False, protocols=protocols
     )
     await socket.prepare(request)
-    keep_small(request.transport)
+    keep_small(request.transport, floor.serve.stall_ms)
     stall_us = floor.serve.stall_ms * clock.MS
     wire = WebSocketWire(request, socket, stall_us)
     connection = Connection(dialect, wire, floor, guest)
@@ -130,8 +130,10 @@ class _Heart:
                     await self._socket.ping()
 
 
-def keep_small(transport: asyncio.BaseTransport | None) -> None:
-    """Let the kernel hold little of what a peer does not read."""
+def keep_small(transport: asyncio.BaseTransport | None, stall_ms: int) -> None:
+    """Let the kernel hold little of what a peer does not read, and give up what it does not acknowledge."""
     raw = transport.get_extra_info("socket") if transport else None
     if raw is not None:
         raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_SNDBUF, BUFFER)
+        if hasattr(sockets, "TCP_USER_TIMEOUT"):  # Linux; elsewhere a cut cable is noticed by the pings alone
+            raw.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_USER_TIMEOUT, stall_ms)
