@@ -25,10 +25,10 @@ from facts import facts
 from turnbudget.compose import open_studio
 from turnbudget.config import AsrTable, Config, CouncilTable, SpeculationTable, TtsTable, VadTable, dump
 from turnbudget.records import CallRecord, Row
-from turnbudget.serving.caller import Caller, over_websocket
 from turnbudget.serving.events import Shed
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.tones import Tones, tone_of
+from turnbudget.serving.simulated.caller import Caller, over_websocket
+from turnbudget.serving.simulated.tones import Tones, tone_of
 from turnbudget.serving.workers import Supervisor, told
 from voice import clock
 from voice.crew import Crew
@@ -37,9 +37,9 @@ from voice.lines.far.twilio import FarCall, FarTwilio
 
 if TYPE_CHECKING:
     from turnbudget.compose import Studio
-    from turnbudget.serving.caller import Heard
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.events import Happening
+    from turnbudget.serving.simulated.caller import Heard
 
 SAYS: Final = ("i want to check my balance", "my savings account please", "no thank you goodbye")
 RAMP_US: Final = 10 * clock.SECOND

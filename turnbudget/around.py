@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from turnbudget.recording import Recording
-from turnbudget.serving.redacted import Redaction
+from turnbudget.serving.after.redacted import Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
-from turnbudget.serving import browser
+from turnbudget.serving.browser import browser
 from turnbudget.serving.config import load
 from turnbudget.serving.server import Server, Settings, Worker
-from turnbudget.serving.watching import Watching
+from turnbudget.serving.watch.watching import Watching
 from turnbudget.serving.workers import Supervisor, told
 from turnbudget.shell import Taught, one_line
 from voice import clock

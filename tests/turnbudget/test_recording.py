@@ -17,7 +17,7 @@ from turnbudget.live import LiveCall
 from turnbudget.recording import Pause, Recording
 from turnbudget.rows import KEYS
 from turnbudget.runs import RunWriter
-from turnbudget.serving.redacted import Redaction
+from turnbudget.serving.after.redacted import Redaction
 from voice import audio, clock
 from voice.asr.scripted import Scripted, Take
 from voice.clock import MS, SECOND

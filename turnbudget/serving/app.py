@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from aiohttp import web
 
-from turnbudget.serving import carriers, expected, twilio
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.sockets import carriers, expected, twilio
 from voice import clock
 from voice.errors import TurnbudgetError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Middleware
 
-    from turnbudget.serving.doorstep import Doorstep
+    from turnbudget.serving.doors.doorstep import Doorstep
     from turnbudget.serving.floor import Floor
 
 Mount: TypeAlias = "Callable[[web.Application, Floor], None]"

@@ -11,10 +11,10 @@ import secrets
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.serving.admission import Load, Verdict, judge
-from turnbudget.serving.doorstep import Doorstep
+from turnbudget.serving.doors.doorstep import Doorstep
+from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import Shed
 from turnbudget.serving.outlook import Outlook
-from turnbudget.serving.refused import Refused
 from turnbudget.serving.running import Running
 from voice import clock
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from turnbudget.serving.config import ServeTable
-    from turnbudget.serving.connection import Connection
-    from turnbudget.serving.door import Door, Guest
+    from turnbudget.serving.doors.door import Door, Guest
+    from turnbudget.serving.doors.once import Once
+    from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening, Watcher
     from turnbudget.serving.journal import Journal
-    from turnbudget.serving.once import Once
     from turnbudget.serving.outlook import Mode
-    from turnbudget.serving.tenants import Tenant
+    from turnbudget.serving.sockets.connection import Connection
     from voice.crew import Crew
     from voice.lines.dialect import CallInfo
 

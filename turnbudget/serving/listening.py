@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from turnbudget.serving.door import Guest
-from turnbudget.serving.doorstep import Doorstep
-from turnbudget.serving.expected import ExpectedAudioSocket
-from turnbudget.serving.tcp import AudioSocketWire
+from turnbudget.serving.doors.door import Guest
+from turnbudget.serving.doors.doorstep import Doorstep
+from turnbudget.serving.sockets.expected import ExpectedAudioSocket
+from turnbudget.serving.sockets.tcp import AudioSocketWire
 from voice import clock
 from voice.errors import RunError
 

@@ -16,10 +16,10 @@ from voice.errors import TurnbudgetError
 
 if TYPE_CHECKING:
     from turnbudget.records import Row
-    from turnbudget.serving.connection import Connection
+    from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.outlook import Mode
-    from turnbudget.serving.tenants import Tenant
+    from turnbudget.serving.sockets.connection import Connection
     from voice.call import Call
     from voice.lines.dialect import CallInfo
 

@@ -19,14 +19,14 @@ from turnbudget.live import live_header
 from turnbudget.names import fresh_folder
 from turnbudget.serving.app import make_app
 from turnbudget.serving.config import load
-from turnbudget.serving.door import Door
+from turnbudget.serving.doors.door import Door
+from turnbudget.serving.doors.once import InFolder, InMemory
+from turnbudget.serving.doors.passes import Passes
+from turnbudget.serving.doors.tenants import Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
 from turnbudget.serving.listening import Listening
-from turnbudget.serving.once import InFolder, InMemory
-from turnbudget.serving.passes import Passes
 from turnbudget.serving.rooms import Rooms
-from turnbudget.serving.tenants import Tenants
 from voice import clock
 from voice.crew import Crew
 from voice.errors import TurnbudgetError

@@ -23,9 +23,9 @@ from turnbudget.config import (
     VadTable,
     dump,
 )
-from turnbudget.serving.caller import Caller, over_tcp, over_websocket
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.tones import Tones, tone_of
+from turnbudget.serving.simulated.caller import Caller, over_tcp, over_websocket
+from turnbudget.serving.simulated.tones import Tones, tone_of
 from voice import clock
 from voice.crew import Crew
 from voice.lines.far.audiosocket import FarAudioSocket

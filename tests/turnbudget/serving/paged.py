@@ -12,9 +12,9 @@ import numpy as np
 from floors import QUICK, SAYS, open_tones
 
 from turnbudget.config import dump
-from turnbudget.serving import browser
+from turnbudget.serving.browser import browser
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.tones import tone_of
+from turnbudget.serving.simulated.tones import tone_of
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.crew import Crew

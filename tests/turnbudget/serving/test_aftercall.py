@@ -9,10 +9,10 @@ from surroundings import SECRET, TOKEN, Scripted, began, ended, wav
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.recording import Pause
-from turnbudget.serving.aftercall import AfterCall
-from turnbudget.serving.ending import DispositionRule
-from turnbudget.serving.outside import WebhookTable
-from turnbudget.serving.webhooks import Webhooks
+from turnbudget.serving.after.aftercall import AfterCall
+from turnbudget.serving.after.ending import DispositionRule
+from turnbudget.serving.after.outside import WebhookTable
+from turnbudget.serving.after.webhooks import Webhooks
 from voice import clock
 from voice.clock import SECOND
 from voice.crew import Crew

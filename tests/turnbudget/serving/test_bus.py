@@ -17,11 +17,11 @@ from watched import PRIVATE, began, ended, watched, whole_call
 
 from council.broker import broker_at
 from turnbudget.mosquitto import Mosquitto
-from turnbudget.serving import bus as bus_file
-from turnbudget.serving import courier as courier_file
-from turnbudget.serving.bus import Bus
-from turnbudget.serving.commands import Commands
 from turnbudget.serving.events import Shed, TurnEnded
+from turnbudget.serving.watch import bus as bus_file
+from turnbudget.serving.watch import courier as courier_file
+from turnbudget.serving.watch.bus import Bus
+from turnbudget.serving.watch.commands import Commands
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.crew import Crew

@@ -7,8 +7,8 @@ import logging
 import pytest
 from surroundings import INFO, TOKEN, listening
 
-from turnbudget.serving.crm import Crm, plain_facts
-from turnbudget.serving.outside import CrmTable
+from turnbudget.serving.after.crm import Crm, plain_facts
+from turnbudget.serving.after.outside import CrmTable
 from voice import clock
 from voice.clock import SECOND
 from voice.lines.dialect import CallInfo

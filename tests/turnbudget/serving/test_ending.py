@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from surroundings import ROWS, row
 
-from turnbudget.serving.ending import DispositionRule, EndReason, disposition, reason
-from turnbudget.serving.handover import LAST, handover
+from turnbudget.serving.after.ending import DispositionRule, EndReason, disposition, reason
+from turnbudget.serving.after.handover import LAST, handover
 
 
 @pytest.mark.parametrize(

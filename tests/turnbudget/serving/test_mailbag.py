@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from turnbudget.serving import mailbag
-from turnbudget.serving.mailbag import Mailbag, Message
+from turnbudget.serving.after import mailbag
+from turnbudget.serving.after.mailbag import Mailbag, Message
 
 
 def message(number=1, **how):
@@ -65,7 +65,7 @@ def test_one_at_a_time_delivers_and_a_killed_one_lets_go(tmp_path):
     """Killed with SIGKILL between writing and sending: the next finds everything, and the lock free."""
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from turnbudget.serving.mailbag import Mailbag, Message\n"
+        "from turnbudget.serving.after.mailbag import Mailbag, Message\n"
         "bag = Mailbag(Path(sys.argv[1])); assert bag.hold()\n"
         "for n in range(50): bag.put(Message(id=f'm{n}', whom='bank', body='{}', created_s=n, due_s=n))\n"
         "print('held', flush=True); sys.stdin.readline(); os.kill(os.getpid(), signal.SIGKILL)\n"

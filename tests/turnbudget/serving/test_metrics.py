@@ -14,9 +14,9 @@ from watched import PRIVATE, TOKEN, began, client, ended, watched, whole_call
 from turnbudget.records import EntryRow
 from turnbudget.serving.admission import Load, judge
 from turnbudget.serving.events import Shed, TurnEnded
-from turnbudget.serving.metrics import Metrics
 from turnbudget.serving.outlook import Prediction
-from turnbudget.serving.reasons import failures, shed_by
+from turnbudget.serving.watch.metrics import Metrics
+from turnbudget.serving.watch.reasons import failures, shed_by
 from voice import clock
 from voice.clock import MS, SECOND
 

@@ -10,8 +10,8 @@ import pytest
 from floors import SAYS
 from paged import dialled, page_of, serving_page
 
-from turnbudget.serving import talk
-from turnbudget.serving.page import ASSETS, page
+from turnbudget.serving.browser import talk
+from turnbudget.serving.browser.page import ASSETS, page
 from voice import clock
 from voice.clock import MS, SECOND
 

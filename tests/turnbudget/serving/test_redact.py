@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.serving.digits_said import TEENS, TENS, UNITS, passes_luhn, runs
-from turnbudget.serving.redact import RedactedFormatter, hide_digits, redact
+from turnbudget.serving.after.digits_said import TEENS, TENS, UNITS, passes_luhn, runs
+from turnbudget.serving.after.redact import RedactedFormatter, hide_digits, redact
 
 GOES = [
     # cards, written

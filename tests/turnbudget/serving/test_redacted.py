@@ -7,7 +7,7 @@ from surroundings import record, row
 
 from turnbudget.records import DecisionRow, GuessRow, TaskRecord
 from turnbudget.rows import KEYS
-from turnbudget.serving.redacted import Redaction
+from turnbudget.serving.after.redacted import Redaction
 
 CARD = "four one one one one one one one one one one one one one one one"
 

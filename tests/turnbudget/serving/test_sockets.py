@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 from floors import FARS, SAYS, call, caller, serving, until, url
 
-from turnbudget.serving.caller import over_websocket
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.outbox import Outbox
+from turnbudget.serving.simulated.caller import over_websocket
+from turnbudget.serving.sockets.outbox import Outbox
 from voice import clock
 from voice.crew import Crew
 from voice.lines.far.chan_websocket import FarChanWebsocket

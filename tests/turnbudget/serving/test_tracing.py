@@ -21,10 +21,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 from sample_run import ANSWERED, EXACT, lane, turn
 from watched import PRIVATE, WORDS, began, ended, watched, whole_call
 
-from turnbudget.serving import tracing as tracing_file
 from turnbudget.serving.events import TurnEnded
-from turnbudget.serving.spans import parts, turn_span
-from turnbudget.serving.tracing import Tracing, otlp
+from turnbudget.serving.watch import tracing as tracing_file
+from turnbudget.serving.watch.spans import parts, turn_span
+from turnbudget.serving.watch.tracing import Tracing, otlp
 from voice import clock
 from voice.clock import MS, SECOND
 

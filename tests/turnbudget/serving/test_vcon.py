@@ -12,9 +12,9 @@ from surroundings import ROWS, ended, record, row, wav
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.recording import Pause
-from turnbudget.serving.ending import EndReason
-from turnbudget.serving.handover import handover
-from turnbudget.serving.vcon import Closed, content_hash, vcon
+from turnbudget.serving.after.ending import EndReason
+from turnbudget.serving.after.handover import handover
+from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from voice.clock import SECOND
 from voice.errors import UsageError
 from voice.vad import Energy

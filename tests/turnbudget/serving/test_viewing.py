@@ -12,8 +12,8 @@ import pytest
 from chromium import browser, needs_chromium
 from watched import LINES, PRIVATE, TOKEN, client, watched, whole_call
 
-from turnbudget.serving import viewing
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
+from turnbudget.serving.watch import viewing
 from voice import clock
 from voice.clock import SECOND
 

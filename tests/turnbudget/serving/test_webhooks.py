@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from surroundings import SECRET, Scripted, listening
 
-from turnbudget.serving.mailbag import Mailbag
-from turnbudget.serving.outside import CrmTable, WebhookTable
-from turnbudget.serving.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
+from turnbudget.serving.after.mailbag import Mailbag
+from turnbudget.serving.after.outside import CrmTable, WebhookTable
+from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
 from voice import clock
 from voice.clock import SECOND
 from voice.crew import Crew

@@ -11,8 +11,8 @@ import pytest
 from floors import QUICK, until
 
 from turnbudget.config import dump
-from turnbudget.serving.once import KEPT_US, MOST, InFolder, InMemory
-from turnbudget.serving.passes import Passes
+from turnbudget.serving.doors.once import KEPT_US, MOST, InFolder, InMemory
+from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.workers import Shared, Supervisor, told
 from voice import clock
 from voice.crew import Crew

@@ -15,7 +15,7 @@ from turnbudget.config import dump
 from turnbudget.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.watching import Watching
+from turnbudget.serving.watch.watching import Watching
 from voice import clock
 from voice.crew import Crew
 from voice.lines.dialect import CallInfo

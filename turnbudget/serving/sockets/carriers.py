@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.refused import Refused
-from turnbudget.serving.websocket import attend
+from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.sockets.websocket import attend
 from voice.lines.chan_websocket import ChanWebsocket
 from voice.lines.jambonz import Jambonz
 from voice.lines.pcm_websocket import PcmWebsocket
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from turnbudget.serving.door import Guest
+    from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.dialect import Dialect
 

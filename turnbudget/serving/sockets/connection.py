@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.refused import Refused
 from voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
 from voice.lines.telephone import TelephoneLine
 
 if TYPE_CHECKING:
-    from turnbudget.serving.door import Guest
+    from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.dialect import Dialect, Inbound, Message
 

@@ -14,14 +14,14 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.refused import Refused
 from voice.lines.audiosocket import AudioSocket
 from voice.lines.dialect import Started
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from turnbudget.serving.door import Guest
+    from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.dialect import Inbound, Message
 

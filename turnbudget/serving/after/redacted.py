@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.rows import KEYS
-from turnbudget.serving.redact import hide_digits, redact
+from turnbudget.serving.after.redact import hide_digits, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -12,10 +12,18 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.digits_said import UNITS, luhn_stretches, merged, passes_luhn, plain, runs, trimmed
+from turnbudget.serving.after.digits_said import (
+    UNITS,
+    luhn_stretches,
+    merged,
+    passes_luhn,
+    plain,
+    runs,
+    trimmed,
+)
 
 if TYPE_CHECKING:
-    from turnbudget.serving.digits_said import Run
+    from turnbudget.serving.after.digits_said import Run
 
 CARD, SSN, PHONE, EMAIL, CODE, SECRET, DIGITS = (
     f"[{name}]" for name in ("card", "ssn", "phone", "email", "code", "secret", "digits")

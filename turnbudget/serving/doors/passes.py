@@ -19,7 +19,7 @@ import msgspec
 from voice import clock
 
 if TYPE_CHECKING:
-    from turnbudget.serving.once import Once
+    from turnbudget.serving.doors.once import Once
 
 LIFE_US: Final = 60 * clock.SECOND
 """How long a carrier may take to open the socket."""

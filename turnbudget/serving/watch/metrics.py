@@ -16,7 +16,7 @@ from prometheus_client.exposition import choose_encoder
 
 from turnbudget.hits import verdicts
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
-from turnbudget.serving.reasons import ended_by, failures, shed_by
+from turnbudget.serving.watch.reasons import ended_by, failures, shed_by
 from turnbudget.summary import STAGES, superseded_early
 from voice import clock
 from voice.ledger import OwnerKind

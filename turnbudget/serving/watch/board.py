@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
-from turnbudget.serving.reasons import ended_by
-from turnbudget.serving.shown import shown
+from turnbudget.serving.watch.reasons import ended_by
+from turnbudget.serving.watch.shown import shown
 from turnbudget.summary import spread, superseded_early
 from voice import clock
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from council.broker import broker_at
-from turnbudget.serving.board import Board
-from turnbudget.serving.bus import Bus
-from turnbudget.serving.login import Login
-from turnbudget.serving.metrics import Metrics
-from turnbudget.serving.tracing import Tracing, otlp
-from turnbudget.serving.viewing import Viewing
+from turnbudget.serving.doors.login import Login
+from turnbudget.serving.watch.board import Board
+from turnbudget.serving.watch.bus import Bus
+from turnbudget.serving.watch.metrics import Metrics
+from turnbudget.serving.watch.tracing import Tracing, otlp
+from turnbudget.serving.watch.viewing import Viewing
 from voice import clock
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import aiohttp
 from aiohttp import web
 
-from turnbudget.serving.outbox import Outbox
+from turnbudget.serving.sockets.outbox import Outbox
 from voice import audio, clock
 from voice.crew import Crew
 from voice.lines.browser import Browser, pong

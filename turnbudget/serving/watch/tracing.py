@@ -13,8 +13,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.shown import shown
-from turnbudget.serving.spans import parts, turn_span
+from turnbudget.serving.watch.shown import shown
+from turnbudget.serving.watch.spans import parts, turn_span
 from turnbudget.versions import versions
 from voice.errors import MissingEngine
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from turnbudget.records import Row
     from turnbudget.serving.events import Happening
-    from turnbudget.serving.spans import Span
+    from turnbudget.serving.watch.spans import Span
 
 NAME: Final = "turnbudget"
 PATH: Final = "/v1/traces"

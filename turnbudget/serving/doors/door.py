@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.refused import Refused
 from voice.lines.signature import same, signed_request, signed_upgrade
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
     from turnbudget.serving.config import ServeTable
-    from turnbudget.serving.passes import Passes
-    from turnbudget.serving.tenants import Tenant, Tenants
+    from turnbudget.serving.doors.passes import Passes
+    from turnbudget.serving.doors.tenants import Tenant, Tenants
     from voice.lines.dialect import CallInfo
 
 SIGNATURE = "X-Twilio-Signature"

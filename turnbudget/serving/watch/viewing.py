@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
-from turnbudget.serving.page_policy import headers, policy
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.browser.page_policy import headers, policy
+from turnbudget.serving.doors.refused import Refused
 from voice import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnbudget.serving.board import Board
+    from turnbudget.serving.watch.board import Board
 
 PAGE: Final = "board.html"
 MOST: Final = 16

@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from turnbudget.serving.browser.page_policy import headers, policy
 from turnbudget.serving.config import is_loopback
-from turnbudget.serving.page_policy import headers, policy
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.refused import Refused
 from voice import clock
 from voice.lines.signature import same
 
 if TYPE_CHECKING:
-    from turnbudget.serving.door import Door
+    from turnbudget.serving.doors.door import Door
 
 PAGE: Final = "login.html"
 COOKIE: Final = "turnbudget_operator"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from turnbudget.serving.door import SIGNATURE
-from turnbudget.serving.refused import Refused
+from turnbudget.serving.doors.door import SIGNATURE
+from turnbudget.serving.doors.refused import Refused
 from voice.lines import twiml
 
 if TYPE_CHECKING:
+    from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.floor import Floor
-    from turnbudget.serving.tenants import Tenant
 
 LINE: Final = "twilio"
 log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.connection import Connection
-from turnbudget.serving.websocket import keep_small
+from turnbudget.serving.sockets.connection import Connection
+from turnbudget.serving.sockets.websocket import keep_small
 from voice import clock
 
 if TYPE_CHECKING:
-    from turnbudget.serving.door import Guest
+    from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.audiosocket import AudioSocket
     from voice.lines.dialect import Message

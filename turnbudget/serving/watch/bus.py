@@ -15,10 +15,10 @@ import msgspec
 
 from council.broker import level
 from council.client import Letter
-from turnbudget.serving.commands import Commands
-from turnbudget.serving.courier import Courier
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.shown import shown
+from turnbudget.serving.watch.commands import Commands
+from turnbudget.serving.watch.courier import Courier
+from turnbudget.serving.watch.shown import shown
 from voice import clock
 from voice.crew import Crew
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from council.broker import Broker
     from turnbudget.records import Row
-    from turnbudget.serving.commands import Supervised
     from turnbudget.serving.events import Happening
+    from turnbudget.serving.watch.commands import Supervised
 
 SCHEMA: Final = 1
 BEAT_US: Final = 5 * clock.SECOND

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType, web
 
-from turnbudget.serving.connection import Connection
-from turnbudget.serving.outbox import Outbox
+from turnbudget.serving.sockets.connection import Connection
+from turnbudget.serving.sockets.outbox import Outbox
 from voice import clock
 from voice.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.serving.door import Guest
+    from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from voice.lines.dialect import Dialect, Message
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
-from turnbudget.serving.ending import EndReason
+from turnbudget.serving.after.ending import EndReason
 from turnbudget.summary import spread
 from voice import clock
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from turnbudget.recording import Pause
     from turnbudget.records import CallRecord, Row
-    from turnbudget.serving.handover import Handover
+    from turnbudget.serving.after.handover import Handover
 
 SYNTAX: Final = "0.3.0"
 SCHEMA: Final = "turnbudget-call-1"

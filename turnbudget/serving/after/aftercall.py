@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.runs import place
-from turnbudget.serving.ending import disposition, reason
+from turnbudget.serving.after.ending import disposition, reason
+from turnbudget.serving.after.handover import handover
+from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from turnbudget.serving.events import CallBegan, CallEnded
-from turnbudget.serving.handover import handover
-from turnbudget.serving.vcon import Closed, content_hash, vcon
 from voice import clock
 from voice.errors import RunError
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from turnbudget.serving.ending import DispositionRule
+    from turnbudget.serving.after.ending import DispositionRule
+    from turnbudget.serving.after.webhooks import Webhooks
     from turnbudget.serving.events import Happening
-    from turnbudget.serving.webhooks import Webhooks
     from voice.crew import Crew
 
 MOST: Final = 10_000

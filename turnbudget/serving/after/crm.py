@@ -18,7 +18,7 @@ from voice import clock
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from turnbudget.serving.outside import CrmTable
+    from turnbudget.serving.after.outside import CrmTable
     from voice.lines.dialect import CallInfo
 
 BUDGET_US: Final = clock.SECOND

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import aiohttp
 import msgspec
 
-from turnbudget.serving.mailbag import Mailbag, Message
+from turnbudget.serving.after.mailbag import Mailbag, Message
 from voice import clock
 from voice.crew import Crew
 from voice.errors import RunError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from turnbudget.serving.outside import WebhookTable
+    from turnbudget.serving.after.outside import WebhookTable
 
 ANSWER_US: Final = 10 * clock.SECOND
 """How long a server may take to say that it has a message."""

@@ -15,23 +15,23 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp import web
 
+from turnbudget.serving.browser.page import asset, page
+from turnbudget.serving.browser.talk import Talk, send
 from turnbudget.serving.config import is_loopback
-from turnbudget.serving.connection import Connection
+from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.page import asset, page
-from turnbudget.serving.refused import Refused
-from turnbudget.serving.talk import Talk, send
+from turnbudget.serving.sockets.connection import Connection
 from voice.lines.browser import LONGEST, Hello, read_hello
 from voice.lines.control import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from turnbudget.serving.doorstep import Doorstep
+    from turnbudget.serving.browser.talk import Peer
+    from turnbudget.serving.doors.doorstep import Doorstep
+    from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening
     from turnbudget.serving.floor import Floor
-    from turnbudget.serving.talk import Peer
-    from turnbudget.serving.tenants import Tenant
 
 KIND: Final = "browser"
 BEAT_S: Final = 2.0

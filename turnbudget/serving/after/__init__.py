@@ -1,0 +1,1 @@
+"""What surrounds a call: redaction, records, webhooks, the CRM."""

@@ -1,0 +1,1 @@
+"""The page with a talk button, and the calls it makes."""

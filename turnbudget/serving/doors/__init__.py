@@ -1,0 +1,1 @@
+"""Who may come in: signatures, tokens, passes, limits."""

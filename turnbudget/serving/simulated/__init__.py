@@ -1,0 +1,1 @@
+"""Simulated callers, for tests and for measuring."""

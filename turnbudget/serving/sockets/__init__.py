@@ -1,0 +1,1 @@
+"""From sockets to lines: carriers over WebSockets, AudioSocket over TCP."""

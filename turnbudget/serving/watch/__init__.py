@@ -1,0 +1,1 @@
+"""What watches a floor of calls: metrics, traces, events, the board."""
