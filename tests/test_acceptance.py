@@ -147,6 +147,8 @@ def test_in_virtual_time_two_runs_of_the_recordings_are_the_same_byte_for_byte(c
     for place in ("a", "b"):
         run = clock.run(replay(Plan((calls,), tmp_path / place / "run", Config())), "virtual")
         assert run.summary.outcomes["silent"] == run.summary.outcomes["failed"] == 0
-        assert run.summary.in_time.share >= 0.99
+        # One caller goes on while the first frame of our reply is about to leave; it is held, and the turn
+        # superseded: nothing sounded, so it counts against the share.
+        assert run.summary.in_time.of - run.summary.in_time.count <= run.summary.outcomes["superseded"]
     assert digests(tmp_path / "a" / "run") == digests(tmp_path / "b" / "run")
     assert len(digests(tmp_path / "a" / "run")) == 8 + 4

@@ -200,7 +200,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(answering.aclose)
         await answering.ready()
-        library = await clock.offload(open_library, config) if config.speculation.on else None
+        library = await clock.offload(open_library, config) if config.speculates else None
         transcriber, asr_name, asr_why = choose_transcriber(config, kind, progress)
         if transcriber:
             closing.push_async_callback(transcriber.aclose)
@@ -210,7 +210,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         closing.push_async_callback(voice.aclose)
         progress(f"loading {voice.name}")
         await voice.warm()
-        shelf = await open_shelf(config, voice, answering, progress) if config.speculation.on else None
+        shelf = await open_shelf(config, voice, answering, progress) if config.speculates else None
         if shelf:
             closing.push_async_callback(shelf.aclose)
         engines = (

@@ -151,11 +151,12 @@ class LlmTable(Table, frozen=True):
 class SpeculationTable(Table, frozen=True):
     """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
 
-    ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the odds from which its reply is said without
+    ``auto``: where somebody answers who can tell whether the caller has ended, a council, an LLM or a reply
+    bank, and not for the scripted table. ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the odds from which its reply is said without
     asking anybody else; ``memory_mb`` and ``disk_mb`` bound the shelf (0: nothing on disk).
     """
 
-    on: bool = True
+    on: bool | Literal["auto"] = "auto"
     bank: str = ""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
     memory_mb: Annotated[int, msgspec.Meta(ge=1, le=16_384)] = 64
@@ -189,6 +190,12 @@ class Config(Table, frozen=True):
     llm: LlmTable = LlmTable()
     council: CouncilTable = CouncilTable()
     speculation: SpeculationTable = SpeculationTable()
+
+    @property
+    def speculates(self) -> bool:
+        """Whether anything is done ahead of the caller's last word."""
+        on = self.speculation.on
+        return bool(self.council.open or self.llm.backend or self.speculation.bank) if on == "auto" else on
 
     def __post_init__(self) -> None:
         if self.patience_ms <= self.budget_ms:

@@ -176,7 +176,7 @@ def live_header(  # noqa: PLR0913 - what a run knows of itself
         versions=versions("sounddevice", "pywebrtc-audio"),
         engines=studio.engines,
         budget_us=studio.budget_us,
-        speculation=studio.config.speculation.on,
+        speculation=studio.config.speculates,
         calls=tuple(calls),
         usd=studio.answering.usd(),
         faults=tuple(map(legible, faults)),

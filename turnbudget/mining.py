@@ -2,7 +2,7 @@
 
 A turn is one of the caller's that an agent answered; it is a **hit** if the bank has a reply that passes the
 threshold and the guard. A hit is **wrong** if a human reader would say that the reply does not fit there.
-The judge is mechanical (:mod:`speculative.bank.judge`): what it finds to fit is counted as such, everything else
+The judge is mechanical (:mod:`speculative.bank.judge`): what it finds to fit is counted as such, all else
 counts as wrong and is printed for a person to judge.
 """
 

@@ -106,7 +106,7 @@ class Replaying:
                 versions=versions(),
                 engines=studio.engines,
                 budget_us=studio.budget_us,
-                speculation=self._plan.config.speculation.on,
+                speculation=self._plan.config.speculates,
                 calls=tuple(self.calls),
                 wer=_rate(self._errors),
                 usd=studio.answering.usd(),

@@ -18,7 +18,7 @@ class Noted:
     def __init__(self):
         self.took = []
 
-    def decide(self, took, because):
+    def decide(self, took, _):
         self.took.append(took)
 
 
