@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from voice import clock
+from voice.asr import moonshine
+from voice.tts import pyttsx3
+from voice.vad import Silero
 
 
 def pytest_configure():
@@ -38,3 +41,16 @@ def recordings() -> Path:
     if not (folder / "harper-valley").is_dir():
         pytest.skip(f"no recorded calls at {folder} (set TURNBUDGET_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_engines() -> None:
+    """Have a real detector, recogniser and voice; where one is missing, skip and say which."""
+    if lacks := moonshine.missing():
+        pytest.skip(f"no real recogniser: {lacks}")
+    if not pyttsx3.reachable():
+        pytest.skip(f"no real voice: {pyttsx3.REMEDY}")
+    try:
+        Silero()
+    except Exception as error:  # noqa: BLE001 - whatever keeps it away is the reason
+        pytest.skip(f"no real detector: {error}")

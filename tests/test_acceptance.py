@@ -17,9 +17,6 @@ from turnbudget.config import Config
 from turnbudget.replay import Plan, replay
 from turnbudget.runs import load
 from voice import clock
-from voice.asr import moonshine
-from voice.tts import pyttsx3
-from voice.vad import Silero
 
 MS = 1_000
 QUIET = 10 ** (-52 / 20) * 32_768
@@ -32,16 +29,8 @@ def calls(recordings):
 
 
 @pytest.fixture(scope="module")
-def folder(calls, tmp_path_factory):
+def folder(calls, real_engines, tmp_path_factory):  # noqa: ARG001 - without them it skips
     """The folder of the one run with real engines."""
-    if lacks := moonshine.missing():
-        pytest.skip(f"no real recogniser: {lacks}")
-    if not pyttsx3.reachable():
-        pytest.skip(f"no real voice: {pyttsx3.REMEDY}")
-    try:
-        Silero()
-    except Exception as error:  # noqa: BLE001 - whatever keeps it away is the reason
-        pytest.skip(f"no real detector: {error}")
     place = tmp_path_factory.mktemp("runs") / "real"
     clock.run(replay(Plan((calls,), place, Config())), "skip")
     return place

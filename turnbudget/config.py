@@ -152,8 +152,9 @@ class SpeculationTable(Table, frozen=True):
     """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
 
     ``auto``: where somebody answers who can tell whether the caller has ended, a council, an LLM or a reply
-    bank, and not for the scripted table. ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the odds from which its reply is said without
-    asking anybody else; ``memory_mb`` and ``disk_mb`` bound the shelf (0: nothing on disk).
+    bank, and not for the scripted table. ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the
+    odds from which its reply is said without asking anybody else; ``memory_mb`` and ``disk_mb`` bound the
+    shelf (0: nothing on disk).
     """
 
     on: bool | Literal["auto"] = "auto"

@@ -6,7 +6,7 @@ it; where it has none the detector's last voiced sample stays the zero, and the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from turnbudget.records import CriticalRow, DecisionRow, EntryRow, GuessRow, LaneRow, Row
 
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from voice.ledger import Account
     from voice.parts import Entry
     from voice.reference import Reference
-
-
-KEYS: Final = "[keys]"
-"""What is written for keys that were pressed: they may be a card's number or a code."""
 
 
 def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
@@ -50,7 +46,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         call=call,
         turn=entry.number,
         outcome=account.outcome,
-        heard=(KEYS if utterance.secret else utterance.text) if utterance else "",
+        heard=utterance.written if utterance else "",
         asked=entry.asked,
         said=entry.said,
         reference=reference.take(zero - media_epoch_us) if has_words and utterance else None,

@@ -73,7 +73,13 @@ class Later(Taught):
     def __init__(self, name: str, spec: str, summary: str) -> None:
         """Stand for the command that *spec* (``module:name``) names."""
         super().__init__(name, short_help=summary)
-        self.spec = spec
+        self._spec = spec
+
+    def imported(self) -> click.Command:
+        """Return the command itself."""
+        module, _, attribute = self._spec.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
 
 
 class Teaching(click.Group):
@@ -86,7 +92,4 @@ class Teaching(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that *args* call for."""
         name, command, rest = super().resolve_command(ctx, args)
-        if isinstance(command, Later):
-            module, _, attribute = command.spec.partition(":")
-            command = getattr(importlib.import_module(module), attribute)
-        return name, command, rest
+        return name, command.imported() if isinstance(command, Later) else command, rest

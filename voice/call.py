@@ -15,7 +15,7 @@ from voice import clock
 from voice.barge import BargeIn
 from voice.crew import Crew
 from voice.echo import Echo
-from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
+from voice.events import KEYS, Partial, Pause, Resumed, SpeechStarted, Utterance, joined
 from voice.keypad import Keypad
 from voice.ledger import Ledger
 from voice.listen import Ear
@@ -34,17 +34,29 @@ if TYPE_CHECKING:
 
 GUARD_US: Final = 100 * clock.MS
 """How often a call looks whether frames are missing and whether the caller is."""
+EARLY: Final = 31
+"""Keys that are kept, and one more, until a call has begun."""
 
 
 class Call:
-    """One call. ``run`` returns when it is over; ``told`` gets each row as its turn ends."""
+    """One call. ``run`` returns when it is over; ``told`` gets each row as its turn ends.
+
+    ``overheard`` gets what the caller said that needs no answer, so has no row.
+    """
 
     def __init__(
-        self, parts: Parts, manners: Manners, told: Callable[[Entry], None], *, taped: bool = True
+        self,
+        parts: Parts,
+        manners: Manners,
+        told: Callable[[Entry], None],
+        *,
+        taped: bool = True,
+        overheard: Callable[[Utterance], None] = lambda _: None,
     ) -> None:
         self._parts = parts
         self._manners = manners
         self._told = told
+        self._overheard = overheard
         self._reprompts = 0
         self._spoke_us = 0
         self._paused_us = 0
@@ -54,7 +66,9 @@ class Call:
         """What was said while something protected sounded; it is answered afterwards."""
         self._echo = Echo() if manners.half_duplex else None
         self._keypad = Keypad(manners.keypad)
-        self._on_hold = False
+        self._early: list[str] = []
+        """Keys that were pressed before the call had begun."""
+        self._begun = self._on_hold = False
         self._quiet = asyncio.Event()
         """Whether the caller does not speak, and what they said last has been answered or let go."""
         self._quiet.set()
@@ -90,15 +104,20 @@ class Call:
 
     def press(self, key: str) -> None:
         """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
+        if not self._begun:
+            self._early = [*self._early[-EARLY:], key]
+            return
         if not self._saying.protected:
             self._saying.break_off("a key was pressed")
         self._gathered(self._keypad.press(key, clock.now()))
 
     def hold(self, *, on: bool) -> None:
         """Know that the caller was put on hold, or is back: meanwhile nobody speaks, listens or waits."""
-        self._on_hold = self._barge_in.on_hold = on
-        self._spoke_us = clock.now()
-        self._barge_in.follow()
+        self._on_hold = on
+        if self._begun:
+            self._barge_in.on_hold = on
+            self._spoke_us = clock.now()
+            self._barge_in.follow()
 
     def hang_up(self, why: str) -> None:
         """End the call."""
@@ -143,6 +162,10 @@ class Call:
             self._saying.say("notice", parts.notice, protected=True)
         else:
             self._greet()
+        self._begun = True
+        self.hold(on=self._on_hold)
+        for key in self._early:
+            self.press(key)
         guard = crew.create_task(self._guard(), name="guard")
         listening = crew.create_task(self._listen(), name="line")
         try:
@@ -187,9 +210,10 @@ class Call:
 
     def _idle(self, quiet_us: int) -> None:
         """Ask a caller who has been silent for *quiet_us* whether they are there, or hang up."""
-        if quiet_us < self._manners.idle_us:
+        leaving, manners = self._saying.leaving, self._manners
+        if quiet_us < ((manners.parting_us if leaving else 0) or manners.idle_us):
             return
-        if self._saying.leaving:
+        if leaving:
             self.ended = "we said goodbye"
         elif self._parts.reprompt:
             if self._reprompts >= self._manners.reprompts:
@@ -273,6 +297,8 @@ class Call:
         if self._is_due(utterance):
             self._begin(utterance)
         else:
+            if utterance.text:
+                self._overheard(utterance)
             self._take_up()
 
     def _begin(self, utterance: Utterance) -> None:
@@ -290,11 +316,11 @@ class Call:
         """Begin the turn of *keys* that are a whole input."""
         if not keys:
             return
-        pad, now = self._keypad, clock.now()
+        pad, now, text = self._keypad, clock.now(), " ".join(keys)
         self._spoke_us, self._reprompts = now, 0
         self._begin(
             Utterance(
-                " ".join(keys),
+                text,
                 pad.began_us,
                 pad.pressed_us,
                 decided_us=now,
@@ -302,7 +328,8 @@ class Call:
                 rule="keypad.gap_ms",
                 voiced_us=0,
                 transcriber="keypad",
-                secret=True,
+                keys=(text,),
+                masked=KEYS,
             )
         )
 

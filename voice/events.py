@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from voice.asr.transcriber import Work
+
+
+KEYS: Final = "[keys]"
+"""What is written for keys that were pressed: they may be a card's number or a code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,15 @@ class Utterance:
     transcriber: str = ""
     because: str = ""
     work: tuple[Work, ...] = ()
-    secret: bool = False
-    """Whether the text may be written nowhere: keys, which may be a card's number or a code."""
+    keys: tuple[str, ...] = ()
+    """Inputs of keys that are part of the text: written nowhere."""
+    masked: str = ""
+    """The text without them, if there are any."""
+
+    @property
+    def written(self) -> str:
+        """The text as it may be written."""
+        return self.masked if self.keys else self.text
 
 
 def joined(utterances: Sequence[Utterance]) -> Utterance:
@@ -77,7 +88,8 @@ def joined(utterances: Sequence[Utterance]) -> Utterance:
     first, last = utterances[0], utterances[-1]
     return replace(
         last,
-        secret=any(one.secret for one in utterances),
+        keys=tuple(keys for one in utterances for keys in one.keys),
+        masked=" ".join(one.written for one in utterances if one.text),
         text=" ".join(one.text for one in utterances if one.text),
         began_us=first.began_us,
         voiced_us=sum(one.voiced_us for one in utterances),

@@ -38,6 +38,8 @@ class Manners:
     """Voice without a word that is asked about; shorter is a breath or a click."""
     idle_us: int = 8_000_000
     """Silence after which we ask whether the caller is still there."""
+    parting_us: int = 0
+    """Silence behind our goodbye after which we hang up; 0: as long as any other."""
     reprompts: int = 2
     """How often we ask before we hang up."""
     longest_us: int = 4 * 3_600_000_000
@@ -82,4 +84,5 @@ class Entry:
     account: Account
     utterance: Utterance | None
     asked: str
+    """The words that were answered, as they may be written."""
     said: str

@@ -61,7 +61,8 @@ class Saying:
         self._told = told
         self._over = over
         self._task: asyncio.Task[None] | None = None
-        self._unanswered = ""
+        self._unanswered = self._unwritten = ""
+        """Words that were never answered, as they were said and as they may be written."""
         self._numbers = 0
         self._due: list[Callable[[], None]] = []
         """Rows of what was broken off, to be handed out shortly, or when the call is over."""
@@ -112,7 +113,8 @@ class Saying:
     def note(self, words: str) -> None:
         """Keep *words* of the caller that need no answer, and want none for those before them."""
         self.history.append(Said("caller", self.joined(words)))
-        self._unanswered, self.owing = "", False
+        self._unanswered = self._unwritten = ""
+        self.owing = False
 
     def break_off(self, why: str, *, since_us: int | None = None) -> None:
         """Stop what we are saying or about to say, if anything, and write its row.
@@ -140,7 +142,8 @@ class Saying:
         zero = utterance.ended_us
         said = self.joined(utterance.text)
         budgets = self.budgets(clock.now() if behind else zero)
-        turn = Turn(self._numbers, utterance, said, Ledger(zero), *budgets)
+        asked = " ".join(filter(None, (self._unwritten, utterance.written)))
+        turn = Turn(self._numbers, utterance, said, asked, Ledger(zero), *budgets)
         if behind:
             turn.behind = Owner(behind, "setting")
             turn.ledger.decide("answered late", f"the {behind} had to be heard to its end")
@@ -192,14 +195,14 @@ class Saying:
         self.owing = outcome in {"superseded", "cut"}
         utterance, asked, said = None, "", heard.text
         if isinstance(part, Turn):
-            utterance, asked = part.utterance, part.said
+            utterance, asked = part.utterance, part.asked
             self.leaving = part.ends_call and heard.complete
             self.transfer = part.transfer if heard.complete else ""
             said = " ".join(filter(None, (part.aside.text, heard.text)))
             settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
-            self._unanswered = "" if settled else asked
-            if settled and asked:
-                self.history.append(Said("caller", asked))
+            self._unanswered, self._unwritten = ("", "") if settled else (part.said, asked)
+            if settled and part.said:
+                self.history.append(Said("caller", part.said))
         if heard.text:
             self.history.append(Said("agent", heard.text, cut=not heard.complete))
         stalls = clock.stalls(ledger.zero_us, clock.now())

@@ -82,6 +82,8 @@ class Turn:
     utterance: Utterance
     said: str
     """What to answer: the utterance, with words of a turn before it that was never answered."""
+    asked: str
+    """The same as it may be written."""
     ledger: Ledger
     budget: Budget
     """By when something must sound."""

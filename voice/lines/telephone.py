@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from voice import audio, clock
 from voice.line import Frame
-from voice.lines.dialect import AudioIn, Flow, Hangup, MarkPlayed, Odd
+from voice.lines.dialect import AudioIn, Drained, Flow, Hangup, MarkPlayed, Odd
 from voice.sound.encoding import to_float
 from voice.sound.resampler import Resampler
 
@@ -64,6 +64,10 @@ class TelephoneLine:
         """Frames of the caller that nobody heard in time."""
         self.odd = 0
         """Messages that meant nothing."""
+        self._owed = ""
+        """The mark behind our last reply, until it comes back."""
+        self.played_us = clock.now()
+        """When the far side told last that it had played a reply to its end."""
         self.heard_us: int | None = None
 
     @property
@@ -75,6 +79,11 @@ class TelephoneLine:
     def keeps_alive(self) -> bool:
         """Whether :meth:`keep_alive` has to run beside the call."""
         return self._dialect.abilities.keeps_alive
+
+    @property
+    def unplayed(self) -> bool:
+        """Whether the far side, which tells of it, has not yet played our last reply to its end."""
+        return bool(self._owed) and not self.over
 
     @property
     def lag(self) -> None:
@@ -106,6 +115,7 @@ class TelephoneLine:
         self._up = self._down = None
         self._in_reply = self._stopped = False
         self.heard_us = None
+        self._owed = ""
         self._shift = None
 
     def _take(self, events: Sequence[Inbound]) -> None:
@@ -116,6 +126,10 @@ class TelephoneLine:
                     continue
                 case MarkPlayed(name, cleared=False) if name == f"{FIRST}{self._replies}":
                     self.heard_us = clock.now() - self._marked_us
+                case MarkPlayed(name) if name == self._owed:
+                    self._played()
+                case Drained():
+                    self._played()
                 case Flow(stop):
                     self._stopped = stop
                 case Odd():
@@ -127,6 +141,10 @@ class TelephoneLine:
                 case _:
                     pass
             self._told(event)
+
+    def _played(self) -> None:
+        """Know that nothing of ours is left at the far side."""
+        self._owed, self.played_us = "", clock.now()
 
     def _hear(self, samples: Int16, at: int | None) -> None:
         """Bring the caller's *samples* to our rate, and to their place."""
@@ -188,6 +206,7 @@ class TelephoneLine:
             self._in_reply = True
             self._replies += 1
             self.heard_us = None
+            self._owed = ""
             self._say(self._dialect.begin_reply())
             self._marked_us = self._sound(frame)
             if self._dialect.abilities.marks:
@@ -198,6 +217,7 @@ class TelephoneLine:
     def clear(self) -> None:
         """Drop what the far side has not played yet."""
         self._in_reply = False
+        self._owed = ""
         if self._down:
             self._down.reset()
         if not self.over:
@@ -209,6 +229,7 @@ class TelephoneLine:
             self._in_reply = False
             if self._down:
                 self._say(self._dialect.audio(self._down.flush()))
+            self._owed = f"end{self._replies}" if self._dialect.abilities.marks else ""
             self._say(self._dialect.end_reply(f"end{self._replies}"))
 
     async def keep_alive(self) -> None:
