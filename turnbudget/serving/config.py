@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -35,8 +35,9 @@ class ServeTable(Table, frozen=True):
 
     ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a
     host that is not this machine's own, every caller needs a signature or a token. Without
-    ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free. ``broker`` and ``otlp`` are
-    where events and traces go; ``texts`` shows what was said to those who watch.
+    ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free; its ``audiosocket_rate`` is
+    16000 for ``Dial(AudioSocket/…/c(slin16))``. ``broker`` and ``otlp`` are where events and traces go;
+    ``texts`` shows what was said to those who watch.
     """
 
     host: str = "127.0.0.1"
@@ -44,6 +45,7 @@ class ServeTable(Table, frozen=True):
     public: str = ""
     audiosocket_host: str = "127.0.0.1"
     audiosocket_port: Port | None = None
+    audiosocket_rate: Literal[8_000, 16_000] = 8_000
     operator_token: str = ""
     twilio_token: str = ""
     most_calls: Count = 40

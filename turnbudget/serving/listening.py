@@ -86,4 +86,5 @@ class Listening:
     def _asterisk(self) -> asyncio.BaseProtocol:
         """Return the protocol of one AudioSocket."""
         guest = Guest(trusted=self._floor.serve.local_audiosocket)
-        return AudioSocketWire(self._floor, ExpectedAudioSocket(self._floor, guest), guest)
+        dialect = ExpectedAudioSocket(self._floor, guest, self._floor.serve.audiosocket_rate)
+        return AudioSocketWire(self._floor, dialect, guest)
