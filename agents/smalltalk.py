@@ -40,7 +40,7 @@ SAYS: Final[Mapping[Kind, str]] = {
 # Possessive (*+): what a prefix has taken it keeps, so that no utterance is tried in every way.
 _DAY: Final = "have a (?:great|good|nice) (?:day|one|night|evening)"
 _BYE: Final = any_of(
-    "good ?bye | bye(?: bye)?+(?: now)? | you too | you as well | same to you | take care | good night", _DAY
+    "good ?bye? | bye(?: bye)?+(?: now)? | you too | you as well | same to you | take care | good night", _DAY
 )
 _SOFT: Final = any_of(
     "please | thank you | thanks | very much | so much | a lot | again | today | for (?:your|the) help | and",
@@ -95,7 +95,7 @@ _TABLE: Final = (
     _row("wait", 0.85, rf"^(?:\w+ )?{_WAIT}\b"),
     _row("there", 0.85, r"\b(?:are you (?:still )?there|can you hear me|anybody there)\b"),
     _row("goodbye", 0.9, rf"{_BEFORE}{_BYE}{_AFTER}"),
-    _row("goodbye", 0.85, r"\b(?:good ?bye|bye)$"),
+    _row("goodbye", 0.85, r"\b(?:good ?bye?|bye)$"),
     _row("goodbye", 0.85, rf"{_BEFORE}(?:{_ENOUGH}|{_NOTHING}){_AFTER}"),
     _row("thanks", 0.8, rf"^(?:(?:{_FINE}|oh|yes|well) )*(?:thank you|thanks)\b"),
     _row("greeting", 0.8, rf"^(?:{_HELLO} ?)+$"),
@@ -103,7 +103,7 @@ _TABLE: Final = (
 )
 _LISTENS: Final = re.compile(rf"\b{_LISTENING}\b")
 _CLOSES: Final = re.compile(
-    rf"(?:^| )(?:thank you|thanks|good ?bye|bye|take care|good night|{_DAY})(?: (?:{_SOFT}|{_BYE}))*+$"
+    rf"(?:^| )(?:thank you|thanks|good ?bye?|bye|take care|good night|{_DAY})(?: (?:{_SOFT}|{_BYE}))*+$"
 )
 """Words that end a call; behind a mere "no, that was it" or "you too" a caller's own are still to come."""
 _ONLY_NO: Final = re.compile(rf"^(?:{_SOFT} )*+{_NO}{_AFTER}")

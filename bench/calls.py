@@ -2,7 +2,8 @@
 
 Workers that share a port, answered by the bank's council with scripted engines (tones for words, a tone for a
 voice), and simulated Twilio carriers with their callers in a process of their own, all on this machine. First
-as many callers as are admitted, then twice as many: the rest have to be shed, those taken stay in time.
+all are admitted, then twice as many call a floor that takes no more: the rest have to be shed, those taken
+stay in time.
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ async def one(session: aiohttp.ClientSession, port: int, number: int, count: int
     address = document.partition('<Stream url="')[2].partition('"')[0]
     far = FarTwilio(call=FarCall(call=call, stream=f"MZ{number:032}"), began_us=clock.now())
     caller = Caller(far, [tone_of(sentence, SAYS, far.rate) for sentence in SAYS])
-    async with session.ws_connect(address) as stream:
+    try:
+        stream = await session.ws_connect(address)
+    except aiohttp.WSServerHandshakeError:  # another worker has this stream, and it is full
+        return None
+    async with stream:
         return await over_websocket(caller, stream)
 
 
@@ -202,7 +207,7 @@ def spread(values: list[int]) -> str:
 async def bench(count: int, workers: int) -> None:
     """Serve *count* calls, then be asked for twice as many."""
     click.echo(f"{facts()}; {workers} workers")
-    await wave(count, count, workers)
+    await wave(count, 2 * count, workers)
     await wave(2 * count, count, workers)
 
 

@@ -159,8 +159,8 @@ class Council:
         if ruling.doubt:
             return Reply(self._which(ruling), self.name, ruling.because)
         if opinion is None or ruling.chosen is None:
-            # While no matter is open, words that are nobody's are likely to lead up to one.
-            leads_up = verdict.answered and not opened.context.states
+            # A caller's first words, if they are nobody's, are likely to lead up to some that are.
+            leads_up = verdict.answered and not opened.exchange
             return Reply(self.wording.otherwise, self.name, ruling.because, part=True) if leads_up else None
         opening, acts = opinion.opening, False
         if opinion.action:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from voice.sound.recording import Recording
 
 SAYS: Final = ("I would like to check my balance.", "My savings account please.", "No, that was it. Goodbye.")
+PATIENCE_US: Final = 3 * clock.SECOND
+"""How long the caller stays behind the last answer: an agent may have something to end, or send them on."""
 NEAR_US: Final = 60 * clock.MS
 """How exactly a wait and the sound that ended it are found together: three frames."""
 
@@ -61,6 +63,7 @@ class Wish:
     words: bool
     token: str = field(default="", repr=False)
     """Twilio's to sign with, or the tenant's to show."""
+    patience_us: int = PATIENCE_US
 
 
 class Tape(Playout):
@@ -80,12 +83,13 @@ class Tape(Playout):
 class Telephone(Caller):
     """A caller who keeps what they hear, and notes when they spoke and how long they waited."""
 
-    def __init__(self, far: FarSide, sounds: Mapping[str, Int16]) -> None:
+    def __init__(self, far: FarSide, sounds: Mapping[str, Int16], patience_us: int) -> None:
         super().__init__(far, [resample(sound, audio.RATE, far.rate) for sound in sounds.values()])
         self.tape = far.playout = Tape(far.frame)
         self.said: list[tuple[int, str]] = []
         self.waited: list[tuple[int, int]] = []
         self._texts = list(sounds)
+        self._patience_us = patience_us
 
     def _listen(self, now: int) -> None:
         super()._listen(now)
@@ -94,6 +98,8 @@ class Telephone(Caller):
 
     def _act(self, now: int) -> None:
         before = len(self._sentences)
+        if not before and self._said_us is None and now - self._loud_us < self._patience_us:
+            return
         super()._act(now)
         if len(self._sentences) < before:
             self.said.append((now - self._began_us, self._texts[len(self.said)]))
@@ -152,7 +158,7 @@ async def twilio(
     headers = _signature(wish, wish.origin.replace("http", "ws", 1) + path, {})
     far = FarTwilio(call=FarCall(call, parameters=parameters), began_us=clock.now())
     async with session.ws_connect(wish.server + path, headers=headers) as socket:
-        telephone = Telephone(far, sounds)
+        telephone = Telephone(far, sounds, wish.patience_us)
         await over_websocket(telephone, socket)
     after = await _ask_webhook(session, wish, "/twilio/after", form)
     return telephone, _next(after)
@@ -169,7 +175,7 @@ async def audiosocket(
         if response.status != 201:  # noqa: PLR2004 - created
             raise LineError(f"the call is not taken: {response.status}", where=wish.server)
     host, _, port = wish.socket.rpartition(":")
-    telephone = Telephone(FarAudioSocket(call.bytes, wish.rate, clock.now()), sounds)
+    telephone = Telephone(FarAudioSocket(call.bytes, wish.rate, clock.now()), sounds, wish.patience_us)
     await over_tcp(telephone, host, int(port))
     async with session.get(f"{place}/after", headers=headers) as response:
         target = await response.text()
@@ -183,7 +189,8 @@ async def chan_websocket(
     query = {**wish.who, **({"token": wish.token} if wish.token else {})}
     form = {8_000: "ulaw", 16_000: "slin16"}[wish.rate]
     async with session.ws_connect(f"{wish.server}/asterisk/ws", params=query, protocols=("media",)) as socket:
-        telephone = Telephone(FarChanWebsocket(form, clock.now(), transmits_silence=True), sounds)
+        far = FarChanWebsocket(form, clock.now(), transmits_silence=True)
+        telephone = Telephone(far, sounds, wish.patience_us)
         await over_websocket(telephone, socket)
     return telephone, "the dialplan goes on behind Dial, if it has the option g"
 

@@ -26,6 +26,7 @@ from voice.reference import Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from turnbudget.compose import Studio
     from turnbudget.records import Row
@@ -38,7 +39,7 @@ LOOK_US: Final = 100 * clock.MS
 
 
 class LiveCall:
-    """One call on *line*; without a *writer* nothing goes to disk."""
+    """One call on *line*; without a *writer* or a place for its *sound* nothing goes to disk."""
 
     def __init__(  # noqa: PLR0913 - whose call, with what, and who is told of it
         self,
@@ -52,12 +53,17 @@ class LiveCall:
         source: str = "live",
         half_duplex: bool = False,
         around: Around | None = None,
+        sound: Path | None = None,
+        transfers: bool = False,
+        parting_us: int = 0,
     ) -> None:
         """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
 
-        *half_duplex* is for a line that brings our own voice back; *around* says what is recorded, redacted
-        and known beforehand. Raises ConfigError where the studio's recogniser is a scripted one: it needs a
-        transcript.
+        *half_duplex* is for a line that brings our own voice back, *transfers* for one that can send the
+        caller on; *around* says what is recorded, redacted and known beforehand. In the folder *sound* the
+        recording alone is kept, as far as the disk goes along: who is told the rows writes them. Silence of
+        *parting_us* behind our goodbye ends the call. Raises ConfigError where the studio's recogniser is a
+        scripted one: it needs a transcript.
         """
         self._line = line
         self._budget_us = studio.budget_us
@@ -67,13 +73,15 @@ class LiveCall:
         self._reference = Reference()
         self._around = around or Around()
         parts = studio.parts(line, self._reference, words=False)
-        manners = replace(studio.manners, half_duplex=half_duplex)
-        self._call = Call(parts, manners, self._entry, taped=writer is not None)
+        manners = replace(studio.manners, half_duplex=half_duplex, transfers=transfers, parting_us=parting_us)
+        self._call = Call(parts, manners, self._entry, taped=writer is not None or sound is not None)
         self._responder = parts.responder
         self.recording = self._around.recording
         """Whether there is consent; it can be paused while something is said that may not be kept."""
         self.recording.begin(self._call.epoch_us)
-        self._written = Written(self._call, writer, name=name, told=told, recording=self.recording)
+        self._written = Written(
+            self._call, writer, name=name, told=told, recording=self.recording, sound=sound
+        )
 
     @property
     def call(self) -> Call:
@@ -101,7 +109,7 @@ class LiveCall:
     def record(self) -> CallRecord:
         """Return what there is to say of the call, ended or broken off."""
         line = self._line if isinstance(self._line, Reports) else None
-        notes = (*(line.notes() if line else ()), *self.recording.notes())
+        notes = (*(line.notes() if line else ()), *self.recording.notes(), *self._written.notes)
         record = CallRecord(
             call=self._name,
             source=legible(self._source),
@@ -138,7 +146,7 @@ class LiveCall:
         said = entry.utterance
         clean = self._around.redaction.row(
             new,
-            keys=said.text if said and said.secret else "",
+            keys=said.keys if said else (),
             hidden=self.recording.over(new.speech_began_call_us, new.speech_ended_call_us),
         )
         self._written.add(msgspec.structs.replace(clean, lanes=(*new.lanes, *self._under_way(new))))

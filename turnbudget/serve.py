@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
+from turnbudget.serving.after.redact import RedactedFormatter
 from turnbudget.serving.browser import browser
 from turnbudget.serving.config import load
 from turnbudget.serving.server import Server, Settings, Worker
@@ -47,6 +48,9 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
     "--audiosocket-port", type=click.IntRange(0, 65_535), help="Asterisk's AudioSocket; none by default."
 )
 @click.option("--out", help="Where calls are written down.  [default: runs]")
+@click.option(
+    "--ops-port", type=click.IntRange(0, 65_279), help="Worker N answers on this + N as well, and alone."
+)
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
 @click.option("--worker", is_flag=True, hidden=True)
 @one_line
@@ -58,13 +62,16 @@ def serve_command(
     FLOOR is a file with [serve] and [tenants.NAME]: who is called, which agent answers, how many calls are
     taken. Without it one agent answers whoever reaches this machine itself. SIGTERM lets calls end, SIGHUP
     reads the settings again.
+
+    Several workers share the ports of calls; /metrics and /board tell of one of them. With --ops-port 9100
+    worker 1 answers on 9101 as well, worker 2 on 9102: ask each of them.
     """
     wanted = {name: value for name, value in given.items() if value is not None}
 
     def changed(table: ServeTable) -> ServeTable:
         return msgspec.structs.replace(table, **wanted)
 
-    logging.basicConfig(level=logging.INFO, format=FORMAT, stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO, handlers=[log_handler()])
     settings = Settings(floor, config, changed)
     if worker:
         clock.run(_work(settings, told(sys.stdin.buffer.readline())), "wall")
@@ -76,6 +83,13 @@ def serve_command(
             raise ConfigError("several workers share a port that is known", remedy="name one with --port")
         command = ["-m", "turnbudget", *sys.argv[1:], "--worker"]
         clock.run(_supervise(command, workers, table.drain_ms * clock.MS), "wall")
+
+
+def log_handler() -> logging.Handler:
+    """Return what writes the log: its lines redacted, on standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactedFormatter(FORMAT))
+    return handler
 
 
 async def _work(settings: Settings, worker: Worker | None) -> None:

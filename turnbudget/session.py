@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from turnbudget.records import Row
     from turnbudget.runs import RunWriter
     from voice.asr.wer import WordErrors
+    from voice.events import Utterance
     from voice.lines.recording import Clip
     from voice.parts import Entry
 
@@ -52,10 +53,14 @@ class Session:
         self._heard: list[tuple[int, int]] = []
         self._unheard: dict[tuple[int, int], str] = {}
         self._missed = ""
+        self._overheard: list[Utterance] = []
+        """What needed no answer, so has no row, until its words are taken..."""
+        self._rowless: list[tuple[str, str]] = []
+        """...as what was said and what was heard of it."""
         line = RecordedLine(clips, self._reference, conversation.background())
         parts = studio.parts(line, self._reference, words=conversation.has_words)
         self._responder = parts.responder
-        self._call = Call(parts, studio.manners, self._entry)
+        self._call = Call(parts, studio.manners, self._entry, overheard=self._overheard.append)
         line.follow(self._call)
         self._written = Written(self._call, writer, name=name, told=told)
 
@@ -96,6 +101,8 @@ class Session:
         """Yield the word errors of each turn against the reference, where there is one."""
         if self._conversation.has_words:
             yield word_errors(self._missed, "")
+            for said, heard in self._rowless:
+                yield word_errors(said, heard)
             for turn in self._rows:
                 if turn.reference is not None:
                     yield word_errors(turn.reference, turn.heard)
@@ -103,6 +110,7 @@ class Session:
     def _entry(self, entry: Entry) -> None:
         """Take a turn's account as it ends."""
         if entry.utterance:
+            self._take_rowless(entry.utterance.began_us)
             self._pass_over(entry.utterance.began_us - self._call.ear.epoch_us)
             self._heard.append((entry.utterance.began_us, entry.utterance.ended_us))
         self._add(
@@ -116,6 +124,18 @@ class Session:
                 budget_us=self._studio.budget_us,
             )
         )
+
+    def _take_rowless(self, until_us: int) -> None:
+        """Take the words of what needed no answer and ended by *until_us*: no row behind it has them.
+
+        Only then, for the row of the turn that it was said over comes later than it.
+        """
+        epoch = self._call.ear.epoch_us
+        while self._overheard and self._overheard[0].ended_us <= until_us:
+            utterance = self._overheard.pop(0)
+            self._pass_over(utterance.began_us - epoch)
+            self._heard.append((utterance.began_us, utterance.ended_us))
+            self._rowless.append((self._reference.take(utterance.ended_us - epoch), utterance.text))
 
     def _add(self, new: Row) -> None:
         self._rows.append(new)
@@ -135,6 +155,7 @@ class Session:
     def _add_unheard(self) -> None:
         """Give a row to every turn of the recording that no utterance touched: it was owed an answer."""
         call, epoch = self._call, self._call.ear.epoch_us
+        self._take_rowless(clock.now())
         self._pass_over(clock.now() - epoch)
         shift = epoch - call.epoch_us
         for (began, ended), text in self._unheard.items():

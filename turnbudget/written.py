@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Self
 
@@ -14,7 +16,7 @@ from voice.crew import Crew
 from voice.errors import RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
@@ -27,12 +29,17 @@ FLUSH_US: Final = 2 * clock.SECOND
 """How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""
 SETTLED_US: Final = clock.SECOND
 """The tape's last second may still be written to."""
+log = logging.getLogger(__name__)
 
 
 class Written:
-    """What is written down of *call*; without a *writer* nothing is, and each row is only *told*."""
+    """What is written down of *call*; without a *writer* no row is, each is only *told*.
 
-    def __init__(
+    With a *writer* its sound is kept beside the rows, and a disk that refuses ends the call. In the folder
+    *sound* it is kept alone, and a disk that refuses costs what follows of it.
+    """
+
+    def __init__(  # noqa: PLR0913 - whose call, where it goes, and who is told
         self,
         call: Call,
         writer: RunWriter | None,
@@ -40,6 +47,7 @@ class Written:
         name: str,
         told: Callable[[Row], None],
         recording: Recording | None = None,
+        sound: Path | None = None,
     ) -> None:
         """Write with *writer*; of the sound as much as *recording* allows, all of it without one."""
         self.length_us = 0
@@ -52,12 +60,20 @@ class Written:
         self._told = told
         self._due: list[Row] = []
         self._recording = recording
-        self._sound = Sound(writer.folder / f"{name}.wav") if writer else None
+        place = writer.folder if writer else sound
+        self._sound = Sound(place / f"{name}.wav") if place else None
+        self._lost = ""
+        """Why no more sound is kept; '' while it is."""
 
     @property
     def audio(self) -> str:
         """The name of the call's sound in the run folder; '' if none was kept."""
         return self._sound.name if self._sound else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was odd about the writing."""
+        return (f"recording broken off: {self._lost}",) if self._lost else ()
 
     def add(self, row: Row) -> None:
         """Tell *row*, and have it written."""
@@ -68,8 +84,8 @@ class Written:
 
     async def run(self, over: Callable[[], None] = lambda: None) -> None:
         """Take the call to its end, where *over* may add rows; if cancelled, it is written so far."""
-        if self._writer and self._sound:
-            await self._on_disk(self._writer, self._sound, over)
+        if self._sound:
+            await self._on_disk(self._sound, over)
             return
         try:
             await self._call.run()
@@ -77,35 +93,49 @@ class Written:
         finally:
             self.length_us = clock.now() - self._call.epoch_us
 
-    async def _on_disk(self, writer: RunWriter, sound: Sound, over: Callable[[], None]) -> None:
+    async def _on_disk(self, sound: Sound, over: Callable[[], None]) -> None:
         if self._allowed:
-            await clock.offload(sound.open)
+            with self._bearing(sound):
+                await clock.offload(sound.open)
         with sound, ThreadPoolExecutor(1, "disk") as disk:
             try:
                 async with Crew() as crew:
                     call = crew.create_task(self._call.run(), name=f"call {self._name}")
                     while not await clock.wait_until([call], clock.now() + FLUSH_US):
-                        await self._flush(writer, sound, clock.now() - SETTLED_US, disk)
+                        await self._flush(sound, clock.now() - SETTLED_US, disk)
                 over()
             finally:
                 self.length_us = clock.now() - self._call.epoch_us
-                await self._flush(writer, sound, clock.now(), disk)
+                await self._flush(sound, clock.now(), disk)
+
+    @contextlib.contextmanager
+    def _bearing(self, sound: Sound) -> Iterator[None]:
+        """Give up the rest of *sound*, if it is kept alone, when the disk refuses it."""
+        try:
+            yield
+        except RunError as error:
+            if self._writer:
+                raise
+            self._lost = self._lost or error.what
+            log.error("%s", error)  # noqa: TRY400 - one line is all it needs
+            sound.close()
 
     @property
     def _allowed(self) -> bool:
         """Whether sound may be kept."""
         return self._recording is None or self._recording.consent
 
-    async def _flush(self, writer: RunWriter, sound: Sound, until_us: int, disk: Executor) -> None:
+    async def _flush(self, sound: Sound, until_us: int, disk: Executor) -> None:
         """Bring rows and sound to disk; begun, it ends, even if the call is broken off meanwhile."""
         block = self._call.tape.take(until_us)
         if self._recording:
             block = self._recording.muted(block, sound.place)
         rows, self._due = self._due, []
-        keep = sound.write if self._allowed else sound.skip
+        keep = sound.write if self._allowed and not self._lost else sound.skip
         refused = self._recording is not None and self._recording.refused
-        steps = (keep, block, rows, writer, sound.remove if refused else None)
-        await asyncio.shield(clock.offload(_write, *steps, executor=disk))
+        steps = (keep, block, rows, self._writer, sound.remove if refused else None)
+        with self._bearing(sound):
+            await asyncio.shield(clock.offload(_write, *steps, executor=disk))
 
 
 class Sound:
@@ -122,8 +152,13 @@ class Sound:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write no more; what was written stays."""
         if self._file:
-            self._file.close()
+            with contextlib.suppress(soundfile.LibsndfileError):
+                self._file.close()
 
     @property
     def name(self) -> str:
@@ -171,11 +206,12 @@ def _write(
     keep: Callable[[audio.Int16], None],
     block: audio.Int16,
     rows: Sequence[Row],
-    writer: RunWriter,
+    writer: RunWriter | None,
     remove: Callable[[], None] | None,
 ) -> None:
     for row in rows:
-        writer.append(row)
+        if writer:
+            writer.append(row)
     keep(block)
     if remove:
         remove()

@@ -104,6 +104,8 @@ class Call:
 
     def press(self, key: str) -> None:
         """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
+        if self.ended:
+            return
         if not self._begun:
             self._early = [*self._early[-EARLY:], key]
             return

@@ -15,7 +15,7 @@ from demos.bank.bank import open_bank
 from turnbudget.around import Around
 from turnbudget.live import LiveCall
 from turnbudget.recording import Pause, Recording
-from turnbudget.rows import KEYS
+from voice.events import KEYS
 from turnbudget.runs import RunWriter
 from turnbudget.serving.after.redacted import Redaction
 from voice import audio, clock

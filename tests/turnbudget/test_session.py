@@ -12,6 +12,7 @@ from calls import QUICK, STEP_MS, TALK, WORD_MS, Line, harper, replay, track
 
 from turnbudget.config import EndpointTable, OtherwiseTable, ResponderTable, VadTable
 from turnbudget.recorded.script import Event, load
+from voice.asr.wer import WordErrors
 
 MS = 1_000
 WORDY = msgspec.structs.replace(
@@ -99,6 +100,22 @@ def test_a_silence_long_enough_for_the_pause_makes_it_one_turn(run):
     patient = msgspec.structs.replace(QUICK, budget_ms=1_000, endpoint=EndpointTable(silence_ms=790))
     (row,) = turns(run(PAUSING, seconds=6.0, config=patient))
     assert row.heard == "my number is four two"
+
+
+def test_a_murmur_over_our_reply_has_no_row_and_its_words_are_not_the_next_rows(run):
+    """What needs no answer was heard all the same: it is no turn that we owed, and no word that was missed."""
+    talk = (
+        Line("caller", "i lost my card", 1_500),
+        Line("agent", "yes", 2_900),
+        Line("caller", "okay", 3_400),
+        Line("caller", "thank you bye", 7_000),
+    )
+    made = run(talk, seconds=9.0, config=WORDY, pacing="timeline")
+    assert [(row.reference, row.heard, row.outcome) for row in turns(made)] == [
+        ("i lost my card", "i lost my card", "answered"),
+        ("thank you bye", "thank you bye", "answered"),
+    ]
+    assert made.summary.wer == WordErrors(words=8)
 
 
 def test_timeline_plays_the_call_as_it_was_and_shows_the_talk_over(run, tmp_path):

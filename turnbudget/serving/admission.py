@@ -6,12 +6,16 @@ The order is that of the blame: what the operator decided, the tenant's limit, t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from voice import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.outlook import Mode, Prediction
+
+
+Rule: TypeAlias = Literal["none", "draining", "line", "tenant", "concurrency", "forecast"]
+"""What refused a call, or degraded it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +39,25 @@ class Verdict:
     """How a call is taken, or (``mode`` is ``None``) that it is not, and why."""
 
     mode: Mode | None
+    rule: Rule = "none"
     because: str = ""
 
 
 def judge(load: Load) -> Verdict:
     """Return what becomes of one more call under *load*."""
     if load.draining:
-        return Verdict(None, f"draining, {load.calls} calls left")
+        return Verdict(None, "draining", f"draining, {load.calls} calls left")
     if load.tenant_most and load.tenant_calls >= load.tenant_most:
-        return Verdict(None, f"{load.tenant_calls} calls of this tenant, {load.tenant_most} are the most")
+        because = f"{load.tenant_calls} calls of this tenant, {load.tenant_most} are the most"
+        return Verdict(None, "tenant", because)
     if load.calls >= load.most:
-        return Verdict(None, f"{load.calls} calls, {load.most} are the most")
+        return Verdict(None, "concurrency", f"{load.calls} calls, {load.most} are the most")
     if load.full.us <= load.budget_us:
         return Verdict("full")
     over = f"first sound foreseen at {_shown(load.full)}, over {load.budget_us // clock.MS} ms"
     if load.light and load.light.us <= load.budget_us:
-        return Verdict("light", f"{over}; shelf and fast backend at {_shown(load.light)}")
-    return Verdict(None, over)
+        return Verdict("light", "forecast", f"{over}; shelf and fast backend at {_shown(load.light)}")
+    return Verdict(None, "forecast", over)
 
 
 def _shown(prediction: Prediction) -> str:

@@ -15,6 +15,8 @@ import msgspec
 
 from turnbudget.config import Config, Ms, Positive, Table
 from turnbudget.config import load as load_agent
+from turnbudget.serving.after.ending import DispositionRule  # noqa: TC001 - msgspec reads it when it decodes
+from turnbudget.serving.after.outside import CrmTable, WebhookTable
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,11 +39,14 @@ class ServeTable(Table, frozen=True):
     host that is not this machine's own, every caller needs a signature or a token. Without
     ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free; its ``audiosocket_rate`` is
     16000 for ``Dial(AudioSocket/…/c(slin16))``. ``broker`` and ``otlp`` are where events and traces go;
-    ``texts`` shows what was said to those who watch.
+    ``texts`` shows what was said to those who watch. Worker N answers on ``ops_port`` + N as well, and
+    alone: for whoever has to ask each worker, for metrics and the board. ``redact`` takes numbers of cards,
+    telephones and the like out of everything that is written.
     """
 
     host: str = "127.0.0.1"
     port: Port = 8080
+    ops_port: Port | None = None
     public: str = ""
     audiosocket_host: str = "127.0.0.1"
     audiosocket_port: Port | None = None
@@ -58,6 +63,7 @@ class ServeTable(Table, frozen=True):
     broker: str = ""
     otlp: str = ""
     texts: bool = False
+    redact: bool = True
 
     @property
     def local(self) -> bool:
@@ -75,7 +81,9 @@ class TenantTable(Table, frozen=True):
 
     ``lines`` are the kinds of line it may come over ('twilio', 'audiosocket', …; none named: all), ``config``
     is a file of settings for its agent, ``most_calls`` 0 is no limit of its own, ``records`` says that its
-    callers consent to be recorded, ``overflow`` is the number that calls go to which are not taken.
+    callers consent to be recorded, ``overflow`` is the number that calls go to which are not taken. While
+    the agent asks for a slot that is ``sensitive`` nothing is recorded; ``dispositions`` say what is made of
+    a call that is over.
     """
 
     called: tuple[str, ...] = ()
@@ -86,6 +94,10 @@ class TenantTable(Table, frozen=True):
     most_calls: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     records: bool = False
     overflow: str = ""
+    sensitive: tuple[str, ...] = ()
+    webhook: WebhookTable = WebhookTable()
+    crm: CrmTable = CrmTable()
+    dispositions: tuple[DispositionRule, ...] = ()
 
 
 class FloorConfig(Table, frozen=True):
@@ -113,7 +125,10 @@ def load(path: Path | None, agent: Path | None = None) -> tuple[FloorConfig, Age
         name: load_agent(folder / table.config if table.config else agent)
         for name, table in floor.tenants.items()
     }
-    floor = _with_secrets(floor)
+    try:
+        floor = _with_secrets(floor)
+    except ValueError as error:
+        raise ConfigError(str(error), where=str(path)) from None
     tokens = [token for table in floor.tenants.values() for token in table.tokens]
     short = [token for token in (*tokens, floor.serve.operator_token) if token and len(token) < SHORTEST]
     if short:
@@ -153,7 +168,11 @@ def _with_secrets(floor: FloorConfig) -> FloorConfig:
     )
     tenants = {
         name: msgspec.structs.replace(
-            table, tokens=tuple(map(_secret, table.tokens)), twilio_token=_secret(table.twilio_token)
+            table,
+            tokens=tuple(map(_secret, table.tokens)),
+            twilio_token=_secret(table.twilio_token),
+            webhook=msgspec.structs.replace(table.webhook, secret=_secret(table.webhook.secret)),
+            crm=msgspec.structs.replace(table.crm, token=_secret(table.crm.token)),
         )
         for name, table in floor.tenants.items()
     }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from turnbudget.recording import Pause
     from turnbudget.records import CallRecord, Row
+    from turnbudget.serving.admission import Rule
     from voice.lines.dialect import CallInfo
 
 
@@ -60,6 +61,7 @@ class Shed:
 
     tenant: str
     line: str
+    rule: Rule
     because: str
     degraded: bool = False
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
+    from turnbudget.serving.after.crm import Crm
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.doors.door import Door, Guest
     from turnbudget.serving.doors.once import Once
@@ -51,13 +52,18 @@ class Floor:
         *,
         once: Once,
         journal: Journal | None,
+        crm: Crm | None = None,
         workers: int = 1,
     ) -> None:
-        """Take calls in through *door*, *workers* floors sharing the limits; their tasks are the *crew*'s."""
+        """Take calls in through *door*, *workers* floors sharing the limits; their tasks are the *crew*'s.
+
+        *crm* asks tenants' servers who calls.
+        """
         self.serve = serve
         self.door = door
         self.once = once
         self.journal = journal
+        self.crm = crm
         self.crew = crew
         self.outlook = Outlook()
         self.doorstep = Doorstep(serve.most_waiting, serve.start_ms * clock.MS)
@@ -101,14 +107,15 @@ class Floor:
     def admit(self, tenant: Tenant, kind: str, place: str) -> Verdict:
         """Keep a *place* for a call of *tenant* over a line of *kind*; what becomes of it, and why."""
         if not tenant.takes(kind):
-            verdict = Verdict(None, f"this tenant takes no calls over {kind}")
+            verdict = Verdict(None, "line", f"this tenant takes no calls over {kind}")
         else:
             verdict = judge(self._load(tenant))
         if verdict.mode:
             timer = clock.call_at(clock.now() + KEPT_US, lambda: self.give_up(place))
             self._places[place] = tenant, verdict.mode, timer
         if verdict.because:
-            self.tell(Shed(tenant.name, kind, verdict.because, degraded=verdict.mode is not None))
+            degraded = verdict.mode is not None
+            self.tell(Shed(tenant.name, kind, verdict.rule, verdict.because, degraded=degraded))
             log.info("%s: a call %s, %s", kind, "degraded" if verdict.mode else "refused", verdict.because)
         return verdict
 
@@ -147,14 +154,14 @@ class Floor:
 
     # --- calls -------------------------------------------------------------------------------------
 
-    def begin(self, connection: Connection, info: CallInfo) -> None:
+    def begin(self, connection: Connection, info: CallInfo) -> Running:
         """Begin the call that *connection* carries, or go on with it; raises Refused."""
         tenant = self.door.tenant_of(connection.guest, info)
         if going := self._going(tenant, info):
             self.give_up(connection.guest.place)
             log.info("%s: another stream takes call %s over", connection.kind, going.name)
             going.move_to(connection)
-            return
+            return going
         place = connection.guest.place
         if place not in self._places:
             place = place or secrets.token_hex(8)
@@ -168,6 +175,7 @@ class Floor:
         )
         self._calls[running.name] = running
         self.crew.create_task(running.run(), name=f"call {running.name}")
+        return running
 
     def ended(self, running: Running) -> None:
         """Know that a call is over."""

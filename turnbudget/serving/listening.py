@@ -1,4 +1,7 @@
-"""The ports of a worker: HTTP and AudioSocket, shared with the other workers if there are any."""
+"""The ports of a worker: HTTP and AudioSocket, shared with the others if there are any, and one of its own.
+
+Whoever asks a shared port gets any worker; who has to ask each of them asks its own.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,19 @@ GOODBYE_S = 1.0
 class Listening:
     """What listens."""
 
-    def __init__(self, floor: Floor, serve: ServeTable, *, shared: bool) -> None:
-        """Listen for *floor* where *serve* says; *shared* with other workers."""
+    def __init__(self, floor: Floor, serve: ServeTable, *, shared: bool, number: int = 1) -> None:
+        """Listen for *floor*, worker *number*, where *serve* says; *shared* with other workers."""
         self._floor = floor
         self._serve = serve
         self._shared = shared
+        self._number = number
         self._runner: web.AppRunner | None = None
         self._servers: list[asyncio.Server] = []
         self.doorstep = Doorstep(2 * serve.most_waiting, serve.start_ms * clock.MS)
         """Connections that have not sent a request."""
         self.port = 0
         self.audiosocket_port = 0
+        self.ops_port = 0
 
     async def open(self, app: web.Application) -> None:
         """Begin to listen; raises RunError if a port cannot be had."""
@@ -52,6 +57,9 @@ class Listening:
         if serve.audiosocket_port is not None:
             host = serve.audiosocket_host
             self.audiosocket_port = await self._listen(self._asterisk, host, serve.audiosocket_port)
+        if serve.ops_port is not None:
+            own = serve.ops_port and serve.ops_port + self._number
+            self.ops_port = await self._listen(self._visitor, serve.host, own, alone=True)
 
     async def close(self) -> None:
         """Listen no more, and close what is open."""
@@ -60,10 +68,13 @@ class Listening:
         if self._runner:
             await self._runner.cleanup()
 
-    async def _listen(self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
+    async def _listen(
+        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, alone: bool = False
+    ) -> int:
         loop = asyncio.get_running_loop()
+        shared = (self._shared and not alone) or None
         try:
-            server = await loop.create_server(factory, host, port, reuse_port=self._shared or None)
+            server = await loop.create_server(factory, host, port, reuse_port=shared)
         except OSError as error:
             raise RunError(
                 f"cannot listen on port {port} ({error.strerror})", where=host, remedy="choose another"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from turnbudget.around import Around
 from turnbudget.live import LiveCall
+from turnbudget.recording import Recording
 from turnbudget.records import CallRecord
+from turnbudget.serving.after.redacted import Redaction
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from voice import clock
 from voice.crew import Crew
@@ -23,8 +27,19 @@ if TYPE_CHECKING:
     from voice.call import Call
     from voice.lines.dialect import CallInfo
 
-MOST_ROWS = 2_000
+MOST_ROWS: Final = 2_000
 """Rows of one call that are handed to watchers at its end: the last of them."""
+MOST_EARLY: Final = 32
+"""Keys that are kept until the call has begun."""
+ASK_AFTER: Final = frozenset({"twilio", "audiosocket"})
+"""Lines whose far side asks, when we have hung up, where the caller goes."""
+PARTING_US: Final = 1_200 * clock.MS
+"""Silence behind our goodbye after which we hang up: the line is free 2 s after our last word."""
+LAST_WORD_US: Final = 500 * clock.MS
+"""How long the line stays open when the far side has played our last word."""
+UNPLAYED_US: Final = 5 * clock.SECOND
+"""How long it may take to tell that it has."""
+LOOK_US: Final = 20 * clock.MS
 log = logging.getLogger(__name__)
 
 
@@ -56,6 +71,7 @@ class Running:
         self._floor = floor
         self._rows: deque[Row] = deque(maxlen=MOST_ROWS)
         self._turns = 0
+        self._early: list[str] = []
         self.live: LiveCall | None = None
         """The call as it is measured and written down; ``None`` until it has begun."""
 
@@ -76,6 +92,18 @@ class Running:
         connection.line = self.line
         before.replace()
 
+    def press(self, key: str) -> None:
+        """Know that the caller pressed *key*."""
+        if self.call:
+            self.call.press(key)
+        elif len(self._early) < MOST_EARLY:
+            self._early.append(key)
+
+    def hold(self, *, on: bool) -> None:
+        """Know that the caller was put on hold, or is back."""
+        if self.call:
+            self.call.hold(on=on)
+
     def end(self, reason: str) -> None:
         """End the call for a *reason*, as soon as its row is written."""
         self.line.hang_up(reason)
@@ -92,8 +120,11 @@ class Running:
             async with Crew() as crew:
                 if self.line.keeps_alive:
                     crew.create_task(self.line.keep_alive(), name="silence")
-                self.live = self._answered()
-                record = await self.live.run()
+                self.live = live = self._answered()
+                for key in self._early:
+                    live.call.press(key)
+                record = await live.run()
+                await self._play_out(live.call)
         except TurnbudgetError as error:
             log.error("call %s: %s", self.name, error)  # noqa: TRY400 - one line is all it needs
         except Exception:
@@ -104,32 +135,68 @@ class Running:
             await room.close_if_left()
 
     def _answered(self) -> LiveCall:
-        journal, records = self._floor.journal, self.tenant.table.records
-        writer = journal.writer if journal and records else None
-        studio = self.tenant.room.of(self.mode)
-        return LiveCall(self.line, studio, writer, name=self.name, told=self._told, source=self.kind)
+        floor, table = self._floor, self.tenant.table
+        knows = floor.crm and table.crm.url and self.info.caller
+        around = Around(
+            Recording(consent=table.records),
+            Redaction(on=floor.serve.redact),
+            partial(floor.crm.facts, table.crm, self.info, self.tenant.name) if floor.crm and knows else None,
+            table.sensitive,
+        )
+        return LiveCall(
+            self.line,
+            self.tenant.room.of(self.mode),
+            None,
+            name=self.name,
+            told=self._told,
+            source=self.kind,
+            around=around,
+            sound=floor.journal.folder if floor.journal and table.records else None,
+            transfers=self.kind in ASK_AFTER,
+            parting_us=PARTING_US,
+        )
+
+    async def _play_out(self, call: Call) -> None:
+        """Wait until the far side has played our last word, and a moment more; not for ever."""
+        line, until_us = self.line, clock.now() + UNPLAYED_US
+        while not line.over and clock.now() < until_us:
+            quiet_us = max(line.played_us, call.quiet_since_us)
+            if not line.unplayed and clock.now() >= quiet_us + LAST_WORD_US:
+                return
+            await clock.sleep(LOOK_US)
 
     def _told(self, row: Row) -> None:
-        """Let everybody know of a row; without consent to a recording it is written here."""
+        """Let everybody know of a row."""
         self._turns += row.kind == "turn"
         self._rows.append(row)
         floor = self._floor
         floor.outlook.turn(row, self.mode)
-        if floor.journal and not self.tenant.table.records:
+        if floor.journal:
             floor.journal.row(row)
         floor.tell(TurnEnded(self.name, self.tenant.name, row))
 
     def _close(self, record: CallRecord) -> None:
-        floor = self._floor
+        floor, live = self._floor, self.live
+        self.transfer = self.transfer or (live.call.transfer if live else "")
+        if self.transfer:  # before the line is free, for the far side asks at once
+            floor.once.put(f"after {self.info.call}", self.transfer)
         self._connection.finish()
         floor.ended(self)
-        if self.transfer:
-            floor.once.put(f"after {self.info.call}", self.transfer)
         if floor.journal:
             floor.journal.record(record)
         log.info("%s: call %s ended, %s", self.kind, self.name, record.ended)
-        rows = tuple(self._rows)
-        floor.tell(CallEnded(self.name, self.tenant.name, record, rows, self.disposition, self.transfer))
+        floor.tell(
+            CallEnded(
+                self.name,
+                self.tenant.name,
+                record,
+                tuple(self._rows),
+                self.disposition,
+                self.transfer,
+                slots=live.slots if live else {},
+                pauses=live.recording.pauses if live else (),
+            )
+        )
 
     def _broken(self) -> CallRecord:
         """Return the record of a call that failed before it could give its own."""

@@ -17,6 +17,9 @@ import msgspec
 from turnbudget.compose import open_studio
 from turnbudget.live import live_header
 from turnbudget.names import fresh_folder
+from turnbudget.serving.after.aftercall import AfterCall
+from turnbudget.serving.after.crm import Crm
+from turnbudget.serving.after.webhooks import HttpPost, Webhooks
 from turnbudget.serving.app import make_app
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.door import Door
@@ -34,11 +37,15 @@ from voice.errors import TurnbudgetError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from turnbudget.serving.after.ending import DispositionRule
+    from turnbudget.serving.after.outside import WebhookTable
     from turnbudget.serving.app import Mount
     from turnbudget.serving.config import Agents, FloorConfig, ServeTable
     from turnbudget.serving.rooms import Opener
 
 FOLDER: Final = "serve"
+AFTER_US: Final = 5 * clock.SECOND
+"""How long what follows the last calls may take."""
 log = logging.getLogger(__name__)
 
 
@@ -94,23 +101,40 @@ class Server:
         serve = floor_config.serve
         rooms = await self._rooms.open(agents.values())
         journal = await clock.offload(_begin_journal, Path(serve.out), self._worker.number)
-        began = clock.label()
+        began, post, crm = clock.label(), HttpPost(), Crm()
         try:
             await self._rooms.use(rooms)
             async with Crew() as crew:
                 worker = self._worker
                 once = InFolder(worker.notes) if worker.notes else InMemory()
                 door = Door(serve, Tenants(floor_config, agents, rooms), Passes(once, worker.secret))
-                self.floor = Floor(serve, door, crew, once=once, journal=journal, workers=worker.of)
-                self.listening = Listening(self.floor, serve, shared=worker.of > 1)
+                self.floor = Floor(serve, door, crew, once=once, journal=journal, crm=crm, workers=worker.of)
+                self.listening = Listening(
+                    self.floor, serve, shared=worker.of > 1, number=self._worker.number
+                )
+                webhooks = Webhooks(Path(serve.out) / "webhooks", self._hook, post)
+                after = AfterCall(journal.folder, crew, webhooks, rules=self._rules)
+                self.floor.watch(after)
                 crew.create_task(self.floor.outlook.beat(), name="loop lag")
                 crew.create_task(journal.run(), name="journal")
+                crew.create_task(webhooks.run(), name="webhooks")
                 await self._serve(serve)
+                await after.finished(clock.now() + AFTER_US)
             await journal.flush()
             header = live_header(next(iter(rooms.values())).studio, (), name=journal.folder.name, began=began)
             await clock.offload(journal.finish, header)
         finally:
             await self._rooms.aclose()
+            await post.aclose()
+            await crm.aclose()
+
+    def _hook(self, tenant: str) -> WebhookTable | None:
+        found = self.floor.door.tenants.named(tenant)
+        return found.table.webhook if found else None
+
+    def _rules(self, tenant: str) -> Sequence[DispositionRule]:
+        found = self.floor.door.tenants.named(tenant)
+        return found.table.dispositions if found else ()
 
     async def _serve(self, serve: ServeTable) -> None:
         """Listen until the end, and drain."""
@@ -121,6 +145,8 @@ class Server:
             ports = f"port {self.listening.port}"
             if serve.audiosocket_port is not None:
                 ports += f", AudioSocket on {self.listening.audiosocket_port}"
+            if serve.ops_port is not None:
+                ports += f", this worker alone on {self.listening.ops_port}"
             log.info("worker %d of %d is open: %s", self._worker.number, self._worker.of, ports)
             await self._stopping.wait()
             await self._drain(serve.drain_ms * clock.MS)

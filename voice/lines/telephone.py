@@ -128,7 +128,7 @@ class TelephoneLine:
                     self.heard_us = clock.now() - self._marked_us
                 case MarkPlayed(name) if name == self._owed:
                     self._played()
-                case Drained():
+                case Drained(left=0):
                     self._played()
                 case Flow(stop):
                     self._stopped = stop

@@ -64,7 +64,7 @@ async def open_tones(config):
 
 
 @contextlib.asynccontextmanager
-async def serving(tmp_path, *, floor=None, opener=open_tones, config=QUICK, **serve):
+async def serving(tmp_path, *, floor=None, opener=open_tones, config=QUICK, mounts=lambda *_: (), **serve):
     """A server on free ports of this machine, and what happens on it; *floor* is the text of its file."""
     agent = tmp_path / "agent.toml"
     agent.write_text(dump(config))
@@ -72,9 +72,8 @@ async def serving(tmp_path, *, floor=None, opener=open_tones, config=QUICK, **se
     if path:
         path.write_text(floor)
     changed = {"port": 0, "audiosocket_port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **serve}
-    server = Server(
-        Settings(path, agent, lambda table: msgspec.structs.replace(table, **changed)), opener=opener
-    )
+    settings = Settings(path, agent, lambda table: msgspec.structs.replace(table, **changed))
+    server = Server(settings, opener=opener, mounts=mounts)
     happenings = []
     async with Crew() as crew:
         task = crew.create_task(server.run(), name="server")

@@ -197,7 +197,7 @@ async def test_a_command_is_obeyed_once_whatever_is_delivered_twice():
 async def test_nothing_of_a_caller_is_in_topics_or_events():
     async with Mosquitto() as local, told(local, Floor()) as (_, reader, _), Crew():
         bus = Bus(local.broker, Floor(), site="harbour")
-        for happening in (*whole_call("c/+#"), Shed("bank", "twilio", "full")):
+        for happening in (*whole_call("c/+#"), Shed("bank", "twilio", "concurrency", "full")):
             bus(happening)
         letters = list(bus.link._due)
         assert {letter.topic.split("/")[3] for letter in letters} == {"c%2F%2B%23"}

@@ -12,6 +12,7 @@ import pytest
 from floors import FARS, QUICK, ask, call, serving, until, url
 
 from turnbudget.config import dump
+from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.events import CallBegan
 from voice import clock
 from voice.crew import Crew
@@ -103,11 +104,38 @@ async def test_an_unsigned_a_wrongly_signed_and_a_replayed_webhook_are_refused(t
     async with serving(tmp_path, floor=FLOOR) as (server, _):
         assert (await webhook(server, form(), token=""))[0] == 403
         assert (await webhook(server, form(), token="f" * 32))[0] == 403
-        assert (await webhook(server, form()))[0] == 200
-        assert (await webhook(server, form()))[0] == 403
+        path, far = await let_in(server)
+        assert (await call(server, path, far, says=(), headers=upgrade(path))).greeted
+        assert (await webhook(server, form()))[0] == 403, "the call has been"
         tampered = {"X-Twilio-Signature": sign(TWILIO, f"{ORIGIN}/twilio/voice", form().items())}
         fields = form(To="+15550177")
         assert (await ask(server, "POST", "/twilio/voice", data=fields, headers=tampered))[0] == 403
+
+
+async def test_a_webhook_that_comes_again_is_answered_alike_until_its_call_begins(tmp_path, monkeypatch):
+    """Twilio asks again where an answer did not reach it; the call then has one pass and one place."""
+    async with serving(tmp_path, floor=FLOOR) as (server, happenings):
+        first = await webhook(server, form())
+        assert first[0] == 200
+        assert await webhook(server, form()) == first
+        assert len(server.floor._places) == 1
+        path, far = await let_in(server)
+        async with Crew() as crew:
+            talking = crew.create_task(
+                call(server, path, far, says=(), headers=upgrade(path), hangs_up=False), name="caller"
+            )
+            await until(lambda: began(happenings))
+            assert (await webhook(server, form()))[0] == 403, "it is under way"
+            far.hang_up()
+            await talking
+        await until(lambda: not server.floor.calls)
+        assert (await webhook(server, form()))[0] == 403, "it is over"
+        other = form(CallSid="CA2")
+        assert (await webhook(server, other))[0] == 200
+        later = clock.now() + LIFE_US + 1
+        monkeypatch.setattr(clock, "now", lambda: later)
+        assert (await webhook(server, other))[0] == 403, "nobody came in the life of its pass"
+        monkeypatch.undo()
 
 
 async def test_a_call_for_nobody_is_rejected_and_one_for_another_line_overflows(tmp_path):
@@ -198,6 +226,17 @@ async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
             running.end("enough")
             await talking
         await until(lambda: not room.left)
+
+
+async def test_a_tenant_that_is_not_known_is_refused_on_every_way_in(tmp_path):
+    """Here nobody asks for a token, so the name is all that there is."""
+    async with serving(tmp_path) as (server, happenings):
+        assert not (await call(server, "/asterisk/ws?tenant=nobody", FARS["/asterisk/ws"](), says=())).greeted
+        far = FarTwilio(began_us=clock.now(), call=FarCall(parameters={"tenant": "nobody"}))
+        assert not (await call(server, "/twilio/ws", far, says=())).greeted
+        path = "/audiosocket/6f9619ff-8b86-d011-b42d-00cf4fc964ff"
+        assert (await ask(server, "PUT", path, json={"tenant": "nobody"}))[0] == 404
+        assert began(happenings) == []
 
 
 async def test_a_page_on_another_site_opens_no_socket_on_this_machine(tmp_path):

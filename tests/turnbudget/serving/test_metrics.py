@@ -15,8 +15,8 @@ from turnbudget.records import EntryRow
 from turnbudget.serving.admission import Load, judge
 from turnbudget.serving.events import Shed, TurnEnded
 from turnbudget.serving.outlook import Prediction
+from turnbudget.serving.watch.failures import failures
 from turnbudget.serving.watch.metrics import Metrics
-from turnbudget.serving.watch.reasons import failures, shed_by
 from voice import clock
 from voice.clock import MS, SECOND
 
@@ -126,20 +126,19 @@ def load(**named):
     ],
 )
 def test_each_rule_of_admission_is_a_reason_of_its_own(rule, found):
-    """The label comes from the sentence that admission itself wrote."""
-    assert shed_by(judge(load(**found)).because) == rule
+    assert judge(load(**found)).rule == rule
 
 
 def test_labels_are_bounded_whatever_is_told():
     strange = [TurnEnded("c", f"tenant {number}", turn()) for number in range(50)]
     lines = [began(f"call {number}", line=f"line {number}") for number in range(50)]
-    shed = [Shed("who", "twilio", f"because {number}") for number in range(50)]
+    shed = [Shed("who", "twilio", "forecast", f"because {number}") for number in range(50)]
     over = [ended(f"call {number}", reason=f"carrier says {number}") for number in range(50)]
     values, _ = counted(*strange, *lines, *shed, *over)
     assert labelled(values, "turnbudget_turns_total") == {("turn", "shelved", "other"): 50}
     assert len(labelled(values, "turnbudget_calls_total")) == 17
-    assert labelled(values, "turnbudget_shed_total") == {("no", "other", "other", "other"): 50}
-    assert labelled(values, "turnbudget_calls_ended_total") == {("other", "bank"): 50}
+    assert labelled(values, "turnbudget_shed_total") == {("no", "other", "forecast", "other"): 50}
+    assert labelled(values, "turnbudget_calls_ended_total") == {("caller-ended", "bank"): 50}
 
 
 def test_nothing_of_a_caller_is_in_the_metrics():

@@ -183,6 +183,11 @@ def test_any_text_can_be_redacted(text):
     assert isinstance(redact(text), str)
 
 
+@pytest.mark.parametrize("text", ["call 5516a6b298bb0b9a of bank", "298", "9", "a 23 b"])
+def test_a_few_digits_are_nobodys(text):
+    assert redact(text) == text
+
+
 def test_of_what_is_known_to_be_secret_every_number_goes():
     assert hide_digits("it's four one one one and 12, okay") == "it's [digits], okay"
 

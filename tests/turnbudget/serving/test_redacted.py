@@ -6,8 +6,8 @@ import msgspec
 from surroundings import record, row
 
 from turnbudget.records import DecisionRow, GuessRow, TaskRecord
-from turnbudget.rows import KEYS
 from turnbudget.serving.after.redacted import Redaction
+from voice.events import KEYS
 
 CARD = "four one one one one one one one one one one one one one one one"
 
@@ -44,7 +44,7 @@ def test_the_account_of_a_row_is_untouched():
 def test_keys_are_written_nowhere_even_where_nothing_else_is_redacted():
     """TEL-12: what is pressed is masked, also where it was never answered and joins the next words."""
     redaction = Redaction(on=False)
-    first = redaction.row(row(heard=KEYS, asked="1 2 3 4"), keys="1 2 3 4")
+    first = redaction.row(row(heard=KEYS, asked="1 2 3 4"), keys=("1 2 3 4",))
     assert (first.heard, first.asked) == (KEYS, KEYS)
     second = redaction.row(row(heard="is that right", asked="1 2 3 4 is that right"))
     assert second.asked == f"{KEYS} is that right"

@@ -78,8 +78,8 @@ async def test_twenty_calls_are_on_the_board_in_a_browser(tmp_path):
         happenings = twenty(clock.now())
         for happening in happenings:
             server.floor.tell(happening)
-        for because in ("40 calls, 40 are the most", "draining, 3 calls left"):
-            server.floor.tell(Shed("bank", "twilio", because))
+        server.floor.tell(Shed("bank", "twilio", "concurrency", "40 calls, 40 are the most"))
+        server.floor.tell(Shed("bank", "twilio", "draining", "draining, 3 calls left"))
         await page.until("document.querySelectorAll('#running details').length === 15")
         await page.until("document.querySelectorAll('#ended details').length === 5")
         turns = [one.row for one in happenings if isinstance(one, TurnEnded) and one.row.kind == "turn"]

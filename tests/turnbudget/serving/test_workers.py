@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import re
 import socket
 
 import aiohttp
@@ -11,6 +13,7 @@ import pytest
 from floors import QUICK, until
 
 from turnbudget.config import dump
+from turnbudget.serve import log_handler
 from turnbudget.serving.doors.once import KEPT_US, MOST, InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.workers import Shared, Supervisor, told
@@ -66,6 +69,13 @@ async def test_a_worker_that_is_killed_is_started_again_and_the_other_answers_me
         assert running.done()
         assert [process.returncode for process in supervisor.processes.values()] == [0, 0]
     assert not await answers(port)
+
+
+def test_a_line_of_the_log_keeps_its_time_and_no_number_of_a_person():
+    record = logging.LogRecord("x", logging.INFO, "", 0, "call from +1 555-010-0199 began", (), None)
+    line = log_handler().format(record)
+    assert line.endswith(" INFO call from [phone] began")
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ", line)
 
 
 def test_a_worker_is_told_which_it_is_by_its_supervisor_alone():

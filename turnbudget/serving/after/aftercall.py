@@ -55,6 +55,7 @@ class AfterCall:
         self._base = base
         self._began: dict[str, tuple[CallBegan, str | None]] = {}
         self._writing = asyncio.Lock()
+        self._under_way: dict[asyncio.Task[None], None] = {}
         self.unwritten = 0
         """vCons that the disk refused."""
 
@@ -65,10 +66,21 @@ class AfterCall:
                 if len(self._began) < MOST:
                     self._began[happening.call] = happening, clock.label()
             case CallEnded():
-                closed = self._closed(happening)
-                self._crew.create_task(self._finish(closed), name=f"after call {happening.call}")
+                task = self._crew.create_task(self._close(happening), name=f"after call {happening.call}")
+                self._under_way[task] = None
+                task.add_done_callback(lambda done: self._under_way.pop(done, None))
             case _:
                 pass
+
+    async def finished(self, until_us: int) -> None:
+        """Wait until every call that is over is closed, or until *until_us*."""
+        await clock.wait_until(list(self._under_way), until_us)
+
+    async def _close(self, ended: CallEnded) -> None:
+        try:
+            await self._finish(self._closed(ended))
+        except Exception:
+            log.exception("what follows call %s failed", ended.call)
 
     def _closed(self, ended: CallEnded) -> Closed:
         began, label = self._began.pop(ended.call, (None, clock.label()))

@@ -204,8 +204,8 @@ def _guessed(digits: str, groups: tuple[int, ...], *, spoken: bool) -> str:
     if groups in _PHONE_FORMS:
         return PHONE
     national = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits  # noqa: PLR2004 - with the country's 1
-    likely = national[0] in "23456789" and (spoken or (len(groups) == 1 and national[3] in "23456789"))
-    if len(national) == 10 and likely:  # noqa: PLR2004 - North American
+    american = len(national) == 10 and national[0] in "23456789"  # noqa: PLR2004 - North American
+    if american and (spoken or (len(groups) == 1 and national[3] in "23456789")):
         return PHONE
     return CARD if spoken and len(digits) in {15, 16} else ""
 

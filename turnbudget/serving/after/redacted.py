@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.rows import KEYS
 from turnbudget.serving.after.redact import hide_digits, redact
+from voice.events import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REMEMBERED: Final = 16
 """Inputs of keys that are looked for in later rows of their call."""
+SAID: Final = 4
+"""Keys of an input that are looked for in our own words as well: fewer choose from a menu."""
 
 
 class Redaction:
@@ -30,16 +32,17 @@ class Redaction:
         self._on = on
         self._pressed: tuple[str, ...] = ()
 
-    def row(self, row: Row, *, keys: str = "", hidden: bool = False) -> Row:
-        """Return *row* redacted; *keys* were pressed in it.
+    def row(self, row: Row, *, keys: Collection[str] = (), hidden: bool = False) -> Row:
+        """Return *row* redacted; *keys* are inputs that were pressed in it.
 
         *hidden*: it was said while the recording was paused, so no number in it may be read.
         """
         if keys:
-            self._pressed = (*self._pressed[1 - REMEMBERED :], keys)
+            self._pressed = (*self._pressed, *keys)[-REMEMBERED:]
         if not (self._on or hidden or self._pressed):
             return row
-        return _mapped(row, self._clean(hidden=hidden), self._without_keys)
+        clean = self._clean(hidden=hidden)
+        return _mapped(row, clean, self._without_keys, lambda text: clean(self._without_keys(text, SAID)))
 
     def record(self, record: CallRecord) -> CallRecord:
         """Return *record* redacted."""
@@ -55,7 +58,7 @@ class Redaction:
     def slots(self, slots: Mapping[str, str], sensitive: Collection[str]) -> dict[str, str]:
         """Return *slots* without those that are *sensitive*, the others redacted."""
         return {
-            slot: redact(value) if self._on else value
+            slot: redact(self._without_keys(value)) if self._on else self._without_keys(value)
             for slot, value in slots.items()
             if slot not in sensitive
         }
@@ -72,19 +75,28 @@ class Redaction:
 
         return clean
 
-    def _without_keys(self, text: str) -> str:
-        for keys in self._pressed if text else ():
-            text = re.sub(rf"(?<!\w){re.escape(keys)}(?!\w)", KEYS, text)
+    def _without_keys(self, text: str, least: int = 1) -> str:
+        """Return *text* without inputs of at least so many keys, the longest first: one may hold another."""
+        for keys in sorted(self._pressed, key=len, reverse=True) if text else ():
+            signs = keys.split()
+            if len(signs) >= least:
+                pattern = r"\s?".join(map(re.escape, signs))
+                text = re.sub(rf"(?<!\w){pattern}(?!\w)", KEYS, text)
         return text
 
 
-def _mapped(row: Row, clean: Callable[[str], str], theirs: Callable[[str], str]) -> Row:
-    """Return *row* with every text in it *clean*; the caller's words go through *theirs* before."""
+def _mapped(
+    row: Row, clean: Callable[[str], str], theirs: Callable[[str], str], ours: Callable[[str], str]
+) -> Row:
+    """Return *row* with every text in it *clean*: the caller's words go through *theirs* before.
+
+    Our own go through *ours* instead.
+    """
     return msgspec.structs.replace(
         row,
         heard=clean(row.heard),
         asked=clean(theirs(row.asked)),
-        said=clean(row.said),
+        said=ours(row.said),
         reference=None if row.reference is None else clean(row.reference),
         decisions=tuple(
             msgspec.structs.replace(each, took=clean(each.took), because=clean(theirs(each.because)))
@@ -94,7 +106,7 @@ def _mapped(row: Row, clean: Callable[[str], str], theirs: Callable[[str], str])
             msgspec.structs.replace(
                 each,
                 said=clean(theirs(each.said)),
-                text=clean(each.text),
+                text=ours(each.text),
                 because=clean(theirs(each.because)),
             )
             for each in row.guesses

@@ -33,6 +33,10 @@ class Once(Protocol):
         """Return what is kept under *key* and forget it; ``None`` if there is nothing: another was first."""
         ...
 
+    def look(self, key: str) -> str | None:
+        """Return what is kept under *key*, and keep it; ``None`` if there is nothing."""
+        ...
+
 
 class InMemory:
     """Facts of one worker."""
@@ -53,6 +57,11 @@ class InMemory:
         self._forget()
         _, value = self._kept.pop(key, (0, None))
         return value
+
+    def look(self, key: str) -> str | None:
+        """Return what is kept under *key*."""
+        self._forget()
+        return self._kept.get(key, (0, None))[1]
 
     def _forget(self) -> None:
         """Forget what is old, and the oldest of what is too much."""
@@ -93,6 +102,13 @@ class InFolder:
         except FileNotFoundError:
             return None
         return value
+
+    def look(self, key: str) -> str | None:
+        """Return what is kept under *key*."""
+        try:
+            return self._place(key).read_text("utf-8")
+        except FileNotFoundError:
+            return None
 
     def _place(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -73,6 +73,10 @@ class Passes:
             return None
         return Pass(told.tenant, told.call, told.number)
 
+    def spent(self, number: str) -> bool:
+        """Say whether the pass *number* was used."""
+        return self._once.look(f"pass {number}") is not None
+
     def _sign(self, body: bytes) -> bytes:
         return hmac.new(self._secret, body, hashlib.sha256).digest()
 

@@ -136,7 +136,10 @@ async def over_websocket(caller: Caller, socket: ClientWebSocketResponse) -> Hea
                 await send(message)
             await clock.sleep_until(caller.far.next_us)
 
-    await _either(read(), tick())
+    try:
+        await _either(read(), tick())
+    except ConnectionError as error:
+        caller.far.closed = caller.far.closed or f"the socket broke ({type(error).__name__})"
     caller.heard.closed = caller.far.closed or f"we closed ({socket.close_code})"
     await socket.close()
     return caller.heard
@@ -160,8 +163,9 @@ async def over_tcp(caller: Caller, host: str, port: int) -> Heard:
         await _either(read(), tick())
     except ConnectionError as error:
         caller.far.closed = caller.far.closed or f"the stream broke ({type(error).__name__})"
+    finally:
+        writer.close()
     caller.heard.closed = caller.far.closed or "we closed"
-    writer.close()
     return caller.heard
 
 

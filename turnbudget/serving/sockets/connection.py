@@ -16,6 +16,7 @@ from voice.lines.telephone import TelephoneLine
 if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
+    from turnbudget.serving.running import Running
     from voice.lines.dialect import Dialect, Inbound, Message
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,9 @@ class Connection:
         self.guest = guest
         self.line = TelephoneLine(dialect, wire.write, self.told)
         self._floor = floor
-        self._begun = self._over = False
+        self._running: Running | None = None
+        """The call, once it has been let in."""
+        self._over = False
         self._odd = 0
         floor.doorstep.enter(self, self._drop)
 
@@ -90,10 +93,12 @@ class Connection:
                 self._note(why, fatal=fatal)
             case Hangup(reason):
                 log.debug("%s: hung up (%s)", self.kind, reason)
-            case Dtmf():
-                log.info("%s: a key was pressed", self.kind)  # which one is the caller's secret
-            case Hold(on):
+            case Dtmf(digit) if self._running:
+                log.debug("%s: a key was pressed", self.kind)  # which one is the caller's secret
+                self._running.press(digit)
+            case Hold(on) if self._running:
                 log.info("%s: %s", self.kind, "on hold" if on else "off hold")
+                self._running.hold(on=on)
             case _:
                 pass
 
@@ -101,11 +106,9 @@ class Connection:
         """Let the call in, or close."""
         self._floor.doorstep.leave(self)
         try:
-            self._floor.begin(self, started.info)
+            self._running = self._floor.begin(self, started.info)
         except Refused as refused:
             self._drop(str(refused))
-        else:
-            self._begun = True
 
     def _drop(self, why: str) -> None:
         log.warning("%s: closed, %s", self.kind, why)

@@ -85,7 +85,7 @@ def mount(app: web.Application, floor: Floor) -> None:
 
     async def after(request: web.Request) -> web.Response:
         floor.door.caller_of(request)
-        return web.Response(text=floor.once.take(f"after {_uuid(request)}") or "")
+        return web.Response(text=floor.once.look(f"after {_uuid(request)}") or "")
 
     app.router.add_put("/audiosocket/{uuid}", expect)
     app.router.add_post("/audiosocket/{uuid}", expect)

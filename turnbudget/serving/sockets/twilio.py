@@ -1,8 +1,8 @@
 """Twilio's webhooks: a call is let in or turned away before it is answered, and sent on when it is over.
 
 ``/twilio/voice`` is what a number calls. Its answer connects the call with ``/twilio/ws/PASS``; what follows
-the stream asks ``/twilio/after``; the stream's own life is told ``/twilio/status``. A request that comes a
-second time, its signature with it, is refused.
+the stream asks ``/twilio/after``; the stream's own life is told ``/twilio/status``. Twilio asks again where
+an answer did not reach it, and gets the same one until its call has begun; what comes later is refused.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from aiohttp import web
 
 from turnbudget.serving.doors.door import SIGNATURE
+from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.doors.refused import Refused
+from voice import clock
 from voice.lines import twiml
 
 if TYPE_CHECKING:
@@ -25,11 +28,22 @@ LINE: Final = "twilio"
 log = logging.getLogger(__name__)
 
 
+class _Given(msgspec.Struct, frozen=True):
+    """What was answered for a call, with the pass *number*, and until when it is good."""
+
+    until_us: int
+    number: str
+    document: str
+
+
 def mount(app: web.Application, floor: Floor) -> None:
     """Add the webhooks to *app*."""
 
     async def voice(request: web.Request) -> web.Response:
         form, tenant = await _read(request, floor)
+        call = form.get("CallSid", "")
+        if again := _given_before(floor, call):
+            return _xml(again)
         signature = request.headers.get(SIGNATURE, "")
         digest = hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()
         if signature and not floor.once.put(f"signed {digest}"):
@@ -37,11 +51,16 @@ def mount(app: web.Application, floor: Floor) -> None:
         if tenant is None:
             log.warning("twilio: a call for a number of no tenant")
             return _xml(twiml.reject("rejected"))
-        return _xml(_answer(request, floor, tenant, form))
+        number, document = _answer(request, floor, tenant, form)
+        if call:
+            given = _Given(clock.now() + LIFE_US, number, document)
+            floor.once.take(f"given {call}")  # an older one, of a call that asked and never began
+            floor.once.put(f"given {call}", msgspec.json.encode(given).decode())
+        return _xml(document)
 
     async def after(request: web.Request) -> web.Response:
         form, _ = await _read(request, floor)
-        target = floor.once.take(f"after {form.get('CallSid', '')}")
+        target = floor.once.look(f"after {form.get('CallSid', '')}")
         return _xml(twiml.dial(target) if target else twiml.hang_up())
 
     async def status(request: web.Request) -> web.Response:
@@ -53,6 +72,16 @@ def mount(app: web.Application, floor: Floor) -> None:
     app.router.add_post("/twilio/voice", voice)
     app.router.add_post("/twilio/after", after)
     app.router.add_post("/twilio/status", status)
+
+
+def _given_before(floor: Floor, call: str) -> str:
+    """Return what was answered for *call* a moment ago; '' if nothing was, or it has begun since."""
+    kept = floor.once.look(f"given {call}") if call else None
+    if kept is None:
+        return ""
+    given = msgspec.json.decode(kept, type=_Given)
+    fresh = clock.now() <= given.until_us and not floor.door.passes.spent(given.number)
+    return given.document if fresh else ""
 
 
 async def _read(request: web.Request, floor: Floor) -> tuple[dict[str, str], Tenant | None]:
@@ -68,15 +97,15 @@ async def _read(request: web.Request, floor: Floor) -> tuple[dict[str, str], Ten
     return form, tenant
 
 
-def _answer(request: web.Request, floor: Floor, tenant: Tenant, form: dict[str, str]) -> str:
-    """Return what Twilio is to do with the call."""
+def _answer(request: web.Request, floor: Floor, tenant: Tenant, form: dict[str, str]) -> tuple[str, str]:
+    """Return what Twilio is to do with the call, behind the number of its pass."""
     token, shown = floor.door.passes.issue(tenant.name, form.get("CallSid", ""))
     verdict = floor.admit(tenant, LINE, shown.number)
     if verdict.mode is None:
         overflow = tenant.table.overflow
-        return twiml.dial(overflow) if overflow else twiml.reject("busy")
+        return shown.number, twiml.dial(overflow) if overflow else twiml.reject("busy")
     origin = floor.serve.public or f"http://{request.host}"
-    return twiml.connect_stream(
+    return shown.number, twiml.connect_stream(
         f"{origin.replace('http', 'ws', 1)}/twilio/ws/{token}",
         parameters={
             "tenant": tenant.name,

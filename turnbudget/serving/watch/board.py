@@ -10,8 +10,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
-from turnbudget.serving.watch.reasons import ended_by
 from turnbudget.serving.watch.shown import shown
 from turnbudget.summary import spread, superseded_early
 from voice import clock
@@ -101,10 +101,10 @@ class Board:
                     self._calls[call] = _Call(call, tenant, line, at_us, self.changes)
             case TurnEnded(call, _, row) if row.kind == "turn":
                 self._turn(call, row)
-            case CallEnded(call, _, record):
+            case CallEnded(call, _, record, transfer=transfer):
                 self._counts["ended"] += 1
                 if call in self._calls:
-                    self._end(self._calls[call], ended_by(record.ended))
+                    self._end(self._calls[call], reason(record.ended, transfer))
             case Shed(degraded=degraded):
                 self._counts["degraded" if degraded else "refused"] += 1
             case _:

@@ -1,6 +1,7 @@
 """Call events on MQTT: what happens to each call, in order, and what a supervisor may ask of this worker.
 
-``PREFIX/SITE/calls/CALL/began``, ``…/turn`` and ``…/ended`` are told at QoS 1 and never retained. ``seq``
+``PREFIX/SITE/calls/CALL/began``, ``…/turn``, ``…/transfer_requested`` (with a summary for whoever takes over)
+and ``…/ended`` are told at QoS 1 and never retained. ``seq``
 counts from 0 within a call: a reader drops what is not above the last it took, for after a break letters come
 again, and knows by a gap that some were lost. Numbers and names only, unless texts are asked for; who called
 is never told. ``PREFIX/SITE/workers/WORKER/status`` is retained; ``online`` is false when a worker has gone.
@@ -15,6 +16,8 @@ import msgspec
 
 from council.broker import level
 from council.client import Letter
+from turnbudget.serving.after.ending import reason
+from turnbudget.serving.after.handover import handover
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.watch.commands import Commands
 from turnbudget.serving.watch.courier import Courier
@@ -83,11 +86,20 @@ class Bus:
 
     def _ended(self, ended: CallEnded) -> None:
         turns = [row for row in ended.rows if row.kind == "turn"]
+        if ended.transfer:
+            told = handover(ended.transfer, ended.rows, ended.slots)
+            quiet = msgspec.structs.replace(told, lines=(), slots={}, because="")
+            self._tell(
+                ended.call,
+                "transfer_requested",
+                tenant=ended.tenant,
+                handover=told if self._texts else quiet,
+            )
         self._tell(
             ended.call,
             "ended",
             tenant=ended.tenant,
-            reason=ended.record.ended,
+            reason=reason(ended.record.ended, ended.transfer),
             length_us=ended.record.length_us,
             turns=len(turns),
             in_time=sum(row.in_time for row in turns),

@@ -15,8 +15,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.exposition import choose_encoder
 
 from turnbudget.hits import verdicts
+from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
-from turnbudget.serving.watch.reasons import ended_by, failures, shed_by
+from turnbudget.serving.watch.failures import failures
 from turnbudget.summary import STAGES, superseded_early
 from voice import clock
 from voice.ledger import OwnerKind
@@ -133,9 +134,9 @@ class Metrics:
                 self._calls.labels(*labels).inc()
             case CallEnded():
                 self._call_ended(happening)
-            case Shed(tenant, line, because, degraded):
+            case Shed(tenant, line, rule, _, degraded):
                 said = "yes" if degraded else "no"
-                self._shed.labels(self._line(line), self._tenant(tenant), shed_by(because), said).inc()
+                self._shed.labels(self._line(line), self._tenant(tenant), rule, said).inc()
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return what was counted in the format that *accept* prefers, and what that is called; may block."""
@@ -182,7 +183,7 @@ class Metrics:
         labels = self._running.pop(ended.call, None)
         if labels:
             self._now.labels(*labels).dec()
-        self._ended.labels(self._tenant(ended.tenant), ended_by(ended.record.ended)).inc()
+        self._ended.labels(self._tenant(ended.tenant), reason(ended.record.ended, ended.transfer)).inc()
         self._length.observe(ended.record.length_us / clock.SECOND)
         found = [verdict for verdict in verdicts(ended.rows) if verdict is not None]
         self._hits.inc(len(found))

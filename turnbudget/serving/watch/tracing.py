@@ -12,6 +12,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.watch.shown import shown
 from turnbudget.serving.watch.spans import parts, turn_span
@@ -85,10 +86,10 @@ class Tracing:
                 self._calls[call] = self._tracer.start_span("call", kind=_kind("server"), attributes=facts)
             case TurnEnded(call, _, row) if call in self._calls:
                 self._turn(self._calls[call], shown(row, texts=self._texts))
-            case CallEnded(call, _, record) if call in self._calls:
+            case CallEnded(call, _, record, transfer=transfer) if call in self._calls:
                 span = self._calls.pop(call)
                 span.set_attribute("turnbudget.call.turns", record.turns)
-                span.set_attribute("turnbudget.call.ended", record.ended)
+                span.set_attribute("turnbudget.call.ended", reason(record.ended, transfer))
                 span.end(_began_ns(span) + record.length_us * 1_000)
             case _:
                 """A call that was not taken has no trace."""
