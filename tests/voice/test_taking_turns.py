@@ -118,7 +118,7 @@ async def test_keys_over_a_notice_are_answered_after_it():
 
     await asyncio.gather(call.run(), press())
     notice, turn = rows
-    assert (notice.said, turn.asked) == (NOTICE.text, "4 2")
+    assert (notice.said, turn.asked, turn.utterance.text) == (NOTICE.text, "[keys]", "4 2")
     assert line.sent[0][0] + 5 * SECOND <= turn.account.first_sound_us <= line.sent[0][0] + 5_800 * MS
 
 
