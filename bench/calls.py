@@ -27,11 +27,12 @@ from turnbudget.compose import open_studio
 from turnbudget.config import AsrTable, Config, CouncilTable, SpeculationTable, TtsTable, VadTable, dump
 from turnbudget.records import CallRecord, Row
 from turnbudget.serving.events import Shed
+from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.simulated.caller import Caller, over_websocket
 from turnbudget.serving.simulated.tones import Tones, tone_of
 from turnbudget.serving.workers import Supervisor, told
-from voice import clock
+from voice import audio, clock
 from voice.crew import Crew
 from voice.forecast import nearest_rank
 from voice.lines.far.twilio import FarCall, FarTwilio
@@ -61,6 +62,8 @@ class Wave(msgspec.Struct):
     waits_us: list[int]
     unanswered: int
     jitter_us: list[int]
+    late_us: list[int]
+    """How late the callers' own process woke, every 20 ms: their jitter holds it."""
     cpu_us: int
 
 
@@ -92,8 +95,10 @@ async def one(session: aiohttp.ClientSession, port: int, number: int, count: int
 async def call_all(port: int, count: int) -> Wave:
     """Let *count* callers call."""
     began = clock.cpu()
+    late_us: list[int] = []
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session, Crew() as crew:
+        crew.create_task(beat(late_us), name="lateness")
         tasks = [crew.create_task(one(session, port, n, count), name=f"caller {n}") for n in range(count)]
         heard = [told for task in tasks if (told := await task)]
     return Wave(
@@ -101,8 +106,17 @@ async def call_all(port: int, count: int) -> Wave:
         [wait for told in heard for wait in told.waits_us],
         sum(told.unanswered for told in heard),
         [jitter for told in heard for jitter in told.jitter_us],
+        late_us,
         clock.cpu() - began,
     )
+
+
+async def beat(late_us: list[int]) -> None:
+    """Note for ever how late this process wakes."""
+    while True:
+        due = clock.now() + audio.FRAME_US
+        await clock.sleep_until(due)
+        late_us.append(clock.now() - due)
 
 
 async def serve(folder: Path, port: int, most: int) -> None:
@@ -123,6 +137,7 @@ async def serve(folder: Path, port: int, most: int) -> None:
 
     async with Crew() as crew:
         crew.create_task(server.follow_signals(), name="signals")
+        crew.create_task(settle(server.open), name="memory")
         running = crew.create_task(server.run(), name="server")
         await server.open.wait()
         server.floor.watch(watch)
@@ -184,6 +199,7 @@ def report(folder: Path, count: int, far: Wave) -> None:
     for name, values in (("first sound, ledger", ours), ("first sound, caller", sorted(far.waits_us))):
         click.echo(f"  {name}   {spread(values)}")
     click.echo(f"  frame jitter          {spread(sorted(far.jitter_us))}")
+    click.echo(f"  callers woke late by  {spread(sorted(far.late_us))}")
 
 
 def report_cpu(folder: Path, ours_us: int, theirs_us: int, took_us: int) -> None:

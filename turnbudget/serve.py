@@ -16,6 +16,7 @@ import msgspec
 from turnbudget.serving.after.redact import RedactedFormatter
 from turnbudget.serving.browser import browser
 from turnbudget.serving.config import load
+from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings, Worker
 from turnbudget.serving.watch.watching import Watching
 from turnbudget.serving.workers import Supervisor, told
@@ -52,7 +53,7 @@ FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
     "--ops-port", type=click.IntRange(0, 65_279), help="Worker N answers on this + N as well, and alone."
 )
 @click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes.")
-@click.option("--worker", is_flag=True, hidden=True)
+@click.option("--worker", is_flag=True, hidden=True, help="Be one of the workers, as --workers starts them.")
 @one_line
 def serve_command(
     floor: Path | None, config: Path | None, *, workers: int, worker: bool, **given: str | int | None
@@ -111,6 +112,7 @@ async def _work(settings: Settings, worker: Worker | None) -> None:
     server = Server(settings, worker=worker, mounts=mounts)
     async with Crew() as crew:
         crew.create_task(server.follow_signals(), name="signals")
+        crew.create_task(settle(server.open), name="memory")
         if worker.of > 1:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _orphaned, server)
         await server.run()

@@ -13,7 +13,7 @@ from turnbudget.config import Detector, Recogniser, Voice, load
 from turnbudget.readings import ms
 from turnbudget.replaying import with_options
 from turnbudget.runs import REPORT
-from turnbudget.shell import BROKEN, one_line, say
+from turnbudget.shell import BROKEN, Taught, one_line, say
 from turnbudget.talk import Echo, Wish
 from turnbudget.talk import talk as have_call
 from turnbudget.talk_screen import Screen
@@ -23,13 +23,14 @@ from voice.lines.portaudio import Latency, PortAudio, devices, listing
 
 
 @click.command(
+    cls=Taught,
     epilog="""\
 turnbudget talk                                   with the microphone and the speaker there are
 turnbudget talk --list-devices                    their names and numbers
 turnbudget talk --input Headset --output Headset  others than the default ones
 turnbudget talk --push-to-talk                    the space bar opens and closes the microphone
 turnbudget talk --record runs/me                  keep it, as a replay is kept; then:
-turnbudget replay runs/me                         the same caller again"""
+turnbudget replay runs/me                         the same caller again""",
 )
 @click.option("--list-devices", is_flag=True, help="Name the microphones and speakers, and leave.")
 @click.option("--input", "microphone", default="", metavar="DEVICE", help="Microphone: a name or a number.")

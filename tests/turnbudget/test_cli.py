@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from turnbudget.cli import main
 from turnbudget.config import dump, load
 from turnbudget.runs import load as load_run
+from turnbudget.shell import Later
 from voice.asr import choose as transcribers
 from voice.errors import Defect, MissingEngine, TtsError
 
@@ -253,7 +254,7 @@ def test_help_names_every_command_and_where_to_begin():
 def every_command(group=main, before=()):
     """Every command as it is typed, those of groups in groups included."""
     for name, command in group.commands.items():
-        yield (*before, name), command
+        yield (*before, name), command.imported() if isinstance(command, Later) else command
         if isinstance(command, click.Group):
             yield from every_command(command, (*before, name))
 

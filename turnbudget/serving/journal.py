@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,7 @@ class Journal:
         self.lost = 0
         self._due: deque[Row | CallRecord] = deque()
         self._hurry = asyncio.Event()
+        self._writing = threading.Lock()  # who was cancelled while writing may still write
         self._refused = False
 
     @property
@@ -69,15 +71,13 @@ class Journal:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what is due; begun, it ends."""
-        if not self._due:
+        """Write what is due, behind what is being written; begun, it ends, whoever waits for it."""
+        if not self._due and not self._writing.locked():
             return
-        due, self._due = list(self._due), deque()
-        done, fault = await asyncio.shield(clock.offload(self._write, due))
+        fault = await asyncio.shield(clock.offload(self._write))
         if fault and not self._refused:
             log.error("%s", fault)
         self._refused = bool(fault)
-        self._due.extendleft(reversed(due[done:]))
 
     def finish(self, header: Header) -> None:
         """Write the run's summary and its pages, unless it is too long; blocks."""
@@ -92,24 +92,33 @@ class Journal:
             self.lost += 1
         self._due.append(what)
 
-    def _write(self, due: list[Row | CallRecord]) -> tuple[int, str]:
-        """Write *due* until the disk refuses; return how much was written, and what was said."""
-        for number, what in enumerate(due):
-            try:
-                if isinstance(what, Row):
-                    self.writer.append(what)
-                else:
-                    self._record(what)
-            except LedgerError as error:
-                log.error("%s", error)  # noqa: TRY400 - a false account is worse than none: it is not tried again
-            except RunError as error:
-                return number, str(error)
-        return len(due), ""
+    def _write(self) -> str:
+        """Write what is due until the disk refuses; return what it said."""
+        with self._writing:
+            while self._due:
+                what = self._due.popleft()
+                try:
+                    if isinstance(what, Row):
+                        self.writer.append(what)
+                    else:
+                        self._record(what)
+                except LedgerError as error:
+                    log.error("%s", error)  # noqa: TRY400 - a false account is worse than none: it is not tried again
+                except RunError as error:
+                    self._due.appendleft(what)
+                    return str(error)
+        return ""
 
     def _record(self, record: CallRecord) -> None:
-        place = self.folder / CALLS
+        """Write *record* as the next line, whole or not at all."""
+        place, line = self.folder / CALLS, msgspec.json.encode(record) + b"\n"
         try:
-            with place.open("ab") as file:
-                file.write(msgspec.json.encode(record) + b"\n")
+            with place.open("ab", buffering=0) as file:
+                whole = file.tell()
+                written = file.write(line)
+                if written != len(line):
+                    file.truncate(whole)
         except OSError as error:
             raise RunError(f"cannot be written ({error.strerror})", where=str(place)) from error
+        if written != len(line):
+            raise RunError("the disk is full", where=str(place))

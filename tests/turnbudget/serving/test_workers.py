@@ -51,13 +51,16 @@ async def until_ready(port):
 @pytest.mark.clock("wall")
 async def test_a_worker_that_is_killed_is_started_again_and_the_other_answers_meanwhile(tmp_path):
     (tmp_path / "agent.toml").write_text(dump(QUICK))
-    port = free_port()
-    options = ("--config", tmp_path / "agent.toml", "--port", port, "--out", tmp_path / "runs", "--worker")
-    supervisor = Supervisor(["-c", PROGRAM, *map(str, options)], 2, drain_us=clock.SECOND)
+    port, own = free_port(), free_port()
+    options = ("--config", tmp_path / "agent.toml", "--port", port, "--out", tmp_path / "runs")
+    alone = ("--ops-port", own, "--worker")
+    supervisor = Supervisor(["-c", PROGRAM, *map(str, (*options, *alone))], 2, drain_us=clock.SECOND)
     async with Crew() as crew:
         running = crew.create_task(supervisor.run(), name="supervisor")
         await until_ready(port)
         await until(lambda: len(list((tmp_path / "runs").glob("serve*"))) == 2, 20)
+        for number in (1, 2):
+            await until_ready(own + number)
         victim = supervisor.processes[1]
         victim.kill()
         await until_ready(port)
