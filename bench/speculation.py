@@ -27,6 +27,7 @@ from voice.budget import Budget
 from voice.call import Call
 from voice.clock import MS, SECOND
 from voice.crew import Crew
+from voice.desk import Phrases
 from voice.endpoint import Endpointing
 from voice.errors import MissingEngine
 from voice.forecast import Cost, Forecast, nearest_rank
@@ -37,7 +38,6 @@ from voice.reference import Reference
 from voice.responder import Question
 from voice.tts.choose import choose
 from voice.tts.scripted import tone
-from voice.turn import Phrases
 from voice.vad import Scripted as ScriptedVad
 
 if TYPE_CHECKING:

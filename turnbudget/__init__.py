@@ -7,6 +7,7 @@ from voice.asr.check import check_transcriber
 from voice.asr.transcriber import Dictation, Transcriber, Transcript, Word
 from voice.budget import Budget
 from voice.call import Call
+from voice.desk import Phrases
 from voice.endpoint import Endpointing
 from voice.errors import ComponentError, Defect, TurnbudgetError, UsageError
 from voice.forecast import Cost, Forecast
@@ -17,7 +18,6 @@ from voice.parts import Manners, Parts
 from voice.responder import Question, Reply, Responder, Said
 from voice.tts.check import check_synthesizer
 from voice.tts.synthesizer import Speech, Synthesizer
-from voice.turn import Phrases
 from voice.vad import Vad
 
 __all__ = (

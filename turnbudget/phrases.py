@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from voice import audio, clock
+from voice.desk import Phrases
 from voice.errors import ConfigError
 from voice.sentences import split
 from voice.text import speakable
 from voice.tts.synthesizer import Speech
-from voice.turn import Phrases
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Final
 from voice import clock
 from voice.barge import BargeIn
 from voice.crew import Crew
+from voice.desk import Desk
 from voice.echo import Echo
 from voice.events import KEYS, Partial, Pause, Resumed, SpeechStarted, Utterance, joined
 from voice.keypad import Keypad
 from voice.ledger import Ledger
 from voice.listen import Ear
+from voice.reply import ask
 from voice.saying import Saying
 from voice.speak import Mouth
 from voice.tape import Tape
-from voice.turn import Desk, ask, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +233,7 @@ class Call:
         forecast, end = self._parts.forecast, ended_us + self._manners.budget_us
         by = end - sum(forecast.of(stage).p95_us for stage in ("choose", "synthesize", "deliver"))
         if by < decided_us:
-            by = end - needs(self._desk, self._parts.phrases.bridge)
+            by = end - self._desk.needs(self._parts.phrases.bridge)
         return max(decided_us, min(decided_us + self._manners.text_us, by))
 
     # --- hearing -----------------------------------------------------------------------------------

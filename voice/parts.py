@@ -11,6 +11,7 @@ from voice.keypad import Gathering
 if TYPE_CHECKING:
     from voice.ahead import Ahead
     from voice.asr.transcriber import Transcriber
+    from voice.desk import Phrases
     from voice.endpoint import Endpointing
     from voice.events import Utterance
     from voice.forecast import Forecast
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from voice.line import Line
     from voice.responder import Responder
     from voice.tts.synthesizer import Speech, Synthesizer
-    from voice.turn import Phrases
     from voice.vad import Vad
 
 Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]

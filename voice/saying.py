@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from voice.desk import Desk
     from voice.events import Utterance
     from voice.ledger import Outcome
     from voice.parts import Kind, Manners
     from voice.tts.synthesizer import Speech
-    from voice.turn import Desk
 
 LINGER_US: Final = 100 * clock.MS
 """What was broken off has so long to tell its last (an LLM's times) before its row is written."""

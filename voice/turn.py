@@ -7,67 +7,27 @@ the budget something sounds. If no answer can, the bridge does, and the answer f
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.errors import ComponentError, TtsError
+from voice import clock
 from voice.ledger import Ledger, Owner
 from voice.rendering import Rendering
-from voice.responder import Question, granted
-from voice.sentences import split
+from voice.reply import LOOP, prepare
 from voice.speak import Heard, at_once
-from voice.text import speakable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from voice.ahead import Ahead
-    from voice.crew import Crew
+    from voice.budget import Budget
+    from voice.desk import Desk
     from voice.events import Utterance
     from voice.forecast import Forecast
     from voice.ledger import Lane, Outcome
-    from voice.responder import Reply, Responder, Said
-    from voice.speak import Mouth, Sounding
-    from voice.tts.synthesizer import Speech, Synthesizer
+    from voice.responder import Said
+    from voice.speak import Sounding
 
-PIECE_US: Final = 2 * clock.SECOND
-"""A piece after the first is given so long, while the ones before it are heard."""
 HELD: Final = Owner("barge_in", "setting")
 """Who is charged while a reply that could sound waits for what the caller's voice will turn out to be."""
-LOOP: Final = Owner("event loop", "own code")
-"""Who is charged while one task has ended and the next has not begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What a turn works with; one a call."""
-
-    crew: Crew
-    responder: Responder
-    voice: Synthesizer
-    mouth: Mouth
-    forecast: Forecast
-    phrases: Phrases
-    act_us: int = 0
-    """From the last voiced sample to when an effect may begin: until then the caller may go on."""
-    ahead: Ahead | None = None
-    quiet: Callable[[], Awaitable[object]] = granted
-    """Waits until the caller does not speak."""
-
-
-@dataclass(frozen=True, slots=True)
-class Phrases:
-    """The sentences that must never be waited for, rendered before the call."""
-
-    bridge: Speech
-    """Said when no answer can be in time."""
-    pardon: Speech
-    """The answer to speech without words."""
-    apology: Speech
-    """Said when no answer comes at all."""
 
 
 def _open() -> asyncio.Future[None]:
@@ -153,11 +113,11 @@ async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
     turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
     turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
     try:
-        moment = last_moment(turn.budget, desk, phrases.bridge)
+        moment = desk.last_moment(turn.budget, phrases.bridge)
         await clock.wait_until([rendering.ready, turn.urged], moment, first=True)
         if not rendering.ready.done() and await silence_is_ours(turn, desk):
             await bridge(turn, desk)
-            await clock.wait_until([rendering.ready], last_moment(turn.patience, desk, phrases.apology))
+            await clock.wait_until([rendering.ready], desk.last_moment(turn.patience, phrases.apology))
         if rendering.failure:
             work.cancel()
             await apologise(turn, desk, rendering.failure)
@@ -193,23 +153,13 @@ def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
     ledger.otherwise("choose", LOOP)
 
 
-def last_moment(budget: Budget, desk: Desk, phrase: Speech) -> int:
-    """Return the last instant at which *phrase* can begin and still sound inside *budget*."""
-    return budget.keep(needs(desk, phrase)).ends_us
-
-
-def needs(desk: Desk, phrase: Speech) -> int:
-    """Return how long it likely takes until *phrase* sounds."""
-    return desk.forecast.of("deliver").p95_us + audio.us(phrase.onset)
-
-
 async def silence_is_ours(turn: Turn, desk: Desk) -> bool:
     """Wait while the caller's voice holds us; say whether there is still nothing to answer by then."""
     ready, mouth = turn.rendering.ready, desk.mouth
     if mouth.held:
         freed = desk.crew.create_task(mouth.freed(), name=f"turn {turn.number}: held")
         try:
-            until = last_moment(turn.patience, desk, desk.phrases.apology)
+            until = desk.last_moment(turn.patience, desk.phrases.apology)
             await clock.wait_until([ready, freed], until, first=True)
         finally:
             freed.cancel()
@@ -218,123 +168,13 @@ async def silence_is_ours(turn: Turn, desk: Desk) -> bool:
 
 async def bridge(turn: Turn, desk: Desk) -> None:
     """Keep the promise with a sound; the answer is still being made."""
-    left, need = turn.budget.left() // clock.MS, needs(desk, desk.phrases.bridge) // clock.MS
+    left, need = turn.budget.left() // clock.MS, desk.needs(desk.phrases.bridge) // clock.MS
     because = f"no answer yet, {left} ms left, and the bridge needs {need} ms"
     turn.ledger.decide("bridge", "the caller asked if we are there" if turn.urged.done() else because)
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
     sounding = tells(turn.ledger, desk.forecast, answer=False)
     await desk.mouth.play(at_once(desk.phrases.bridge), turn.aside, sounding)
     turn.ledger.otherwise("choose", LOOP)
-
-
-async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
-    """Make the reply; whatever goes wrong in it costs this turn's reply and nothing else."""
-    failure = "the reply was broken off"
-    try:
-        await render(turn, desk, history)
-        failure = ""
-    except ComponentError as error:
-        failure = str(error)
-    except Exception as error:  # noqa: BLE001 - an agent may raise anything
-        failure = f"{type(error).__name__}: {error}"
-    finally:
-        if failure:
-            turn.ledger.decide("reply given up", failure)
-        turn.rendering.end(failure)
-
-
-async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
-    """Choose the reply and render it piece by piece, the first as soon as it can be."""
-    rendering = turn.rendering
-    if not turn.said:
-        turn.ledger.decide("pardon", f"{turn.utterance.voiced_us // clock.MS} ms of voice without a word")
-        await rendering.put(desk.phrases.pardon)
-        return
-    reply = await choose(turn, desk, history)
-    turn.ends_call, turn.transfer = reply.ends_call, reply.transfer
-    async with contextlib.aclosing(reply.rest) as rest:
-        with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
-            pieces = split(speakable(reply.text))
-            if not pieces:
-                raise ComponentError("the reply has no words to speak", where=desk.responder.name)
-            opening, left = await render_opening(turn, desk, pieces[0])
-            await rendering.put(opening)
-        turn.ledger.otherwise("deliver", LOOP)
-        await clock.sleep(0)  # the Mouth begins before the next piece is asked for
-        await render_rest(desk, rendering, [*filter(None, (left,)), *pieces[1:]])
-        async for text in rest:
-            await render_rest(desk, rendering, split(speakable(text)))
-
-
-async def render_rest(desk: Desk, rendering: Rendering, pieces: list[str]) -> None:
-    """Render what follows while the opening is heard."""
-    for piece in pieces:
-        await rendering.put(await render_piece(desk, piece, Budget.of(PIECE_US)))
-
-
-async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
-    """Have the reply chosen before what must still come would be too late."""
-    began = clock.now()
-    question = ask(desk, turn.said, history, turn.ledger, budget=turn.budget, patience=turn.patience)
-    if desk.ahead:
-        with turn.ledger.stage("match", Owner("reply bank", "own code")):
-            matched = desk.ahead.match(question)
-        if matched:
-            turn.ledger.decide(f"reply of {matched.by}", matched.because)
-            return matched
-    with turn.ledger.stage("choose", Owner(desk.responder.name, "agent")):
-        reply = await desk.responder.answer(question)
-    desk.forecast.note("choose", clock.now() - began)
-    if reply is None:
-        raise ComponentError("has no reply", where=desk.responder.name)
-    turn.ledger.decide(f"reply of {reply.by}", reply.because)
-    return reply
-
-
-def ask(  # noqa: PLR0913 - what a question is made of
-    desk: Desk,
-    said: str,
-    history: tuple[Said, ...],
-    ledger: Ledger,
-    *,
-    budget: Budget,
-    patience: Budget,
-    parting: bool = False,
-    guess: bool = False,
-) -> Question:
-    """Return the question for the responder: what was *said*, and by when its answer is of use."""
-    synthesis = desk.forecast.of("synthesize").p95_us
-    by = patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
-    sound_by = Budget(last_moment(budget, desk, desk.phrases.bridge)).keep(synthesis)
-    act_at = ledger.zero_us + desk.act_us
-    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, desk.quiet, parting, guess)
-
-
-async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, str]:
-    """Return the sound of the first piece, which the caller waits for, and what of it is still to render."""
-    if desk.ahead and (found := desk.ahead.opening(piece)):
-        speech, _ = found
-        turn.shelved = True
-        turn.ledger.decide("shelf", f"{speech.text!r} is ready")
-        turn.ledger.lane("shelf").end("hit", saved_us=speech.cost_us)
-        return found
-    speech = await render_piece(desk, piece, turn.patience)
-    desk.forecast.note("synthesize", speech.cost_us)
-    if speech.padding_us:
-        turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
-    return speech, ""
-
-
-async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:
-    """Render one piece; a voice that lets *budget* pass, or gives nothing to hear, has failed."""
-    speech: Speech | None = None
-    async with clock.move_on_at(budget.ends_us):
-        speech = await desk.voice.render(piece, budget)
-    if speech is None:
-        raise TtsError("gave no sound in time", where=desk.voice.name)
-    if audio.first_audible(speech.samples) is None:
-        raise TtsError(f"gave nothing to hear for {piece[:40]!r}", where=desk.voice.name)
-    return speech
 
 
 async def deliver(turn: Turn, desk: Desk) -> None:

@@ -15,12 +15,12 @@ from demos.bank.bank import open_bank
 from turnbudget.around import Around
 from turnbudget.live import LiveCall
 from turnbudget.recording import Pause, Recording
-from voice.events import KEYS
 from turnbudget.runs import RunWriter
 from turnbudget.serving.after.redacted import Redaction
 from voice import audio, clock
 from voice.asr.scripted import Scripted, Take
 from voice.clock import MS, SECOND
+from voice.events import KEYS
 from voice.lines.microphone import Microphone
 from voice.lines.simulated_card import Person, SimulatedCard
 from voice.responder import Reply

@@ -102,7 +102,7 @@ def test_a_silence_long_enough_for_the_pause_makes_it_one_turn(run):
 
 
 def test_a_murmur_over_our_reply_has_no_row_and_its_words_are_not_the_next_rows(run):
-    """What needs no answer was heard all the same: it is no turn that we owed, and no word that was missed."""
+    """What needs no answer was heard all the same: no turn that we owed, no word that was missed."""
     talk = (
         Line("caller", "i lost my card", 1_500),
         Line("agent", "yes", 2_900),

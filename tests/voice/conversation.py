@@ -19,9 +19,9 @@ from voice import audio, clock
 from voice.asr.scripted import Scripted
 from voice.bargein import Rules
 from voice.clock import MS, SECOND
+from voice.desk import Phrases
 from voice.responder import Reply
 from voice.speak import LATE_US
-from voice.turn import Phrases
 
 BRIDGE, PARDON, APOLOGY, GREETING, REPROMPT, NOTICE = range(1, 7)
 SAID = {

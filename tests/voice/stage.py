@@ -12,6 +12,7 @@ from voice.asr.scripted import Scripted as ScriptedTranscriber
 from voice.asr.transcriber import Word
 from voice.call import Call
 from voice.clock import MS, SECOND
+from voice.desk import Phrases
 from voice.endpoint import Endpointing
 from voice.forecast import Cost, Forecast
 from voice.lines.recording import Clip, RecordedLine
@@ -20,7 +21,6 @@ from voice.reference import Reference
 from voice.responder import Reply
 from voice.tts.scripted import ScriptedSynthesizer, tone
 from voice.tts.synthesizer import Speech
-from voice.turn import Phrases
 from voice.vad import Scripted as ScriptedVad
 
 WORD_US, GAP_US = 250 * MS, 50 * MS
