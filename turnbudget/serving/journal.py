@@ -1,21 +1,28 @@
 """The journal of a worker: rows and records of its calls, on disk within two seconds, whatever becomes of it.
 
-A run folder like any other, and ``calls.jsonl`` in it, a line as each call ends. A disk that refuses costs
-what could not be written, never a call; it is tried again as long as there is room to remember.
+A run folder like any other, and in it ``begun.jsonl``, a line as each call begins, and ``calls.jsonl``, a line
+as it ends. A disk that refuses costs what could not be written, never a call; it is tried again as long as
+there is room to remember. A worker holds its folder by a lock that goes with its process: one that nobody
+holds, and where calls stand as begun, is a dead worker's (:mod:`turnbudget.serving.recovery`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import logging
+import os
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.records import Row
+from turnbudget.names import legible
+from turnbudget.records import Record, Row
 from turnbudget.runs import RunWriter
+from turnbudget.serving.events import CallBegan
 from voice import clock
 from voice.errors import LedgerError, RunError
 
@@ -23,27 +30,82 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from turnbudget.records import CallRecord
+    from turnbudget.serving.events import Happening
     from turnbudget.summary import Header
 
+BEGUN: Final = "begun.jsonl"
+"""Gone once every call in it has its record."""
 CALLS: Final = "calls.jsonl"
+HOLDER: Final = ".worker"
+"""What is locked; it stays, for whoever removed it might part two who wait for it."""
 FLUSH_US: Final = 2 * clock.SECOND
 REMEMBERED: Final = 10_000
-"""Rows and records that wait for a disk; the oldest are lost first."""
+"""Lines that wait for a disk; the oldest are lost first."""
 DRAWN: Final = 20_000
 """Rows that make a page at the end; more would take minutes to draw."""
 log = logging.getLogger(__name__)
 
 
+class Begun(Record, frozen=True, kw_only=True):
+    """A call that was taken, and what nobody could say of it later."""
+
+    call: str
+    tenant: str
+    line: str
+    began: str | None
+    """Calendar time, as a label only; ``None`` in virtual time."""
+    caller: str = ""
+    called: str = ""
+    session: str = ""
+    """The carrier's id of the call."""
+
+
+class Hold:
+    """A worker's folder, held by one at a time; who dies lets go. Everything here blocks, if shortly."""
+
+    def __init__(self, folder: Path) -> None:
+        self._place = folder / HOLDER
+        self._lock: int | None = None
+        self._over = False
+        self._taking = threading.Lock()  # who was cancelled while taking may still take
+
+    def take(self) -> bool:
+        """Hold the folder, if nobody else does; say whether we do."""
+        with self._taking:
+            if self._lock is not None or self._over:
+                return not self._over
+            with contextlib.suppress(OSError):
+                lock = os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    os.close(lock)
+                    raise
+                self._lock = lock
+            return self._lock is not None
+
+    def close(self) -> None:
+        """Let go, for good."""
+        with self._taking:
+            self._over = True
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
+
+
 class Journal:
-    """What is written of the calls of one worker."""
+    """What is written of the calls of one worker; a watcher of their beginnings."""
 
     def __init__(self, folder: Path) -> None:
         """Begin in *folder*, which must not exist; raises RunError."""
         self.writer = RunWriter(folder)
+        self._hold = Hold(folder)
+        if not self._hold.take():
+            log.warning("%s cannot be locked: who dies here leaves calls without a record", folder)
         self.rows = 0
-        """Rows that were given to be written."""
+        """Lines that were given to be written."""
         self.lost = 0
-        self._due: deque[Row | CallRecord] = deque()
+        self._due: deque[Begun | Row | CallRecord] = deque()
         self._hurry = asyncio.Event()
         self._writing = threading.Lock()  # who was cancelled while writing may still write
         self._refused = False
@@ -52,6 +114,22 @@ class Journal:
     def folder(self) -> Path:
         """Where it is."""
         return self.writer.folder
+
+    def __call__(self, happening: Happening) -> None:
+        """Have it noted at once that a call begins."""
+        if isinstance(happening, CallBegan):
+            info = happening.info
+            begun = Begun(
+                call=happening.call,
+                tenant=happening.tenant,
+                line=happening.line,
+                began=clock.label(),
+                caller=legible(info.caller),
+                called=legible(info.called),
+                session=legible(info.call),
+            )
+            self._add(begun)
+            self._hurry.set()
 
     def row(self, row: Row) -> None:
         """Have *row* written."""
@@ -81,11 +159,18 @@ class Journal:
 
     def finish(self, header: Header) -> None:
         """Write the run's summary and its pages, unless it is too long; blocks."""
+        if not self._due and not self.lost:
+            (self.folder / BEGUN).unlink(missing_ok=True)
         if self.rows <= DRAWN:
             self.writer.finish(header)
         self.writer.close()
 
-    def _add(self, what: Row | CallRecord) -> None:
+    def close(self) -> None:
+        """Let go of the folder, behind what is being written; blocks."""
+        with self._writing:
+            self._hold.close()
+
+    def _add(self, what: Begun | Row | CallRecord) -> None:
         self.rows += 1
         if len(self._due) >= REMEMBERED:
             self._due.popleft()
@@ -101,7 +186,7 @@ class Journal:
                     if isinstance(what, Row):
                         self.writer.append(what)
                     else:
-                        self._record(what)
+                        add_line(self.folder / (BEGUN if isinstance(what, Begun) else CALLS), what)
                 except LedgerError as error:
                     log.error("%s", error)  # noqa: TRY400 - a false account is worse than none: it is not tried again
                 except RunError as error:
@@ -109,16 +194,17 @@ class Journal:
                     return str(error)
         return ""
 
-    def _record(self, record: CallRecord) -> None:
-        """Write *record* as the next line, whole or not at all."""
-        place, line = self.folder / CALLS, msgspec.json.encode(record) + b"\n"
-        try:
-            with place.open("ab", buffering=0) as file:
-                whole = file.tell()
-                written = file.write(line)
-                if written != len(line):
-                    file.truncate(whole)
-        except OSError as error:
-            raise RunError(f"cannot be written ({error.strerror})", where=str(place)) from error
-        if written != len(line):
-            raise RunError("the disk is full", where=str(place))
+
+def add_line(place: Path, record: Begun | CallRecord) -> None:
+    """Write *record* as the next line at *place*, whole or not at all; blocks, raises RunError."""
+    line = msgspec.json.encode(record) + b"\n"
+    try:
+        with place.open("ab", buffering=0) as file:
+            whole = file.tell()
+            written = file.write(line)
+            if written != len(line):
+                file.truncate(whole)
+    except OSError as error:
+        raise RunError(f"cannot be written ({error.strerror})", where=str(place)) from error
+    if written != len(line):
+        raise RunError("the disk is full", where=str(place))

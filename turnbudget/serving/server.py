@@ -29,6 +29,7 @@ from turnbudget.serving.doors.tenants import Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
 from turnbudget.serving.listening import Listening
+from turnbudget.serving.recovery import Recovery
 from turnbudget.serving.rooms import Rooms
 from voice import clock
 from voice.crew import Crew
@@ -114,16 +115,26 @@ class Server:
                 )
                 webhooks = Webhooks(Path(serve.out) / "webhooks", self._hook, post)
                 after = AfterCall(journal.folder, crew, webhooks, rules=self._rules)
+                recovery = Recovery(
+                    Path(serve.out),
+                    lambda folder: AfterCall(folder, crew, webhooks),
+                    rules=self._rules,
+                )
+                self.floor.watch(journal)
                 self.floor.watch(after)
                 crew.create_task(self.floor.outlook.beat(), name="loop lag")
                 crew.create_task(journal.run(), name="journal")
                 crew.create_task(webhooks.run(), name="webhooks")
+                recovering = crew.create_task(recovery.run(), name="recovery")
                 await self._serve(serve)
-                await after.finished(clock.now() + AFTER_US)
+                until_us = clock.now() + AFTER_US
+                await after.finished(until_us)
+                await clock.wait_until([recovering], until_us)
             await journal.flush()
             header = live_header(next(iter(rooms.values())).studio, (), name=journal.folder.name, began=began)
             await clock.offload(journal.finish, header)
         finally:
+            await clock.offload(journal.close)
             await self._rooms.aclose()
             await post.aclose()
             await crm.aclose()

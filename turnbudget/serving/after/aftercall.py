@@ -78,7 +78,7 @@ class AfterCall:
 
     async def _close(self, ended: CallEnded) -> None:
         try:
-            await self._finish(self._closed(ended))
+            await self.finish(self._closed(ended))
         except Exception:
             log.exception("what follows call %s failed", ended.call)
 
@@ -102,7 +102,8 @@ class AfterCall:
             transfer=handover(ended.transfer, ended.rows, ended.slots) if ended.transfer else None,
         )
 
-    async def _finish(self, closed: Closed) -> None:
+    async def finish(self, closed: Closed) -> None:
+        """Write down what there is to say of a call, and tell its tenant."""
         async with self._writing:  # one after the other: a hundred calls may end at once
             if self._folder and closed.record.audio:
                 closed = await _hashed(closed, self._folder)
