@@ -116,6 +116,7 @@ class Speculation:
             ready, cost = self._shelf.has(text), spent.get(text, 0)
             ledger.guesses.append(Guess("", text, odds, ready=ready, because=because, wasted_us=cost))
         self._told = ledger.guesses
+        self._charge()
 
     def _settle(self, start: HeadStart, ledger: Ledger, *, used: bool) -> None:
         cost = start.cost_us()
@@ -136,6 +137,13 @@ class Speculation:
             guess.outcome, guess.wasted_us = "dropped", cost
         ledger.guesses.append(guess)
 
+    def _charge(self) -> None:
+        """Charge each render's CPU to one guess: to the head start kept, to what may be said, or to waste."""
+        cpu = self._shelf.take_cpu()
+        for guess in sorted(self._told, key=lambda guess: guess.outcome == "dropped") if cpu else ():
+            spent = sum(cpu.pop(piece, 0) for piece in pieces(guess.text))
+            guess.cpu_us = 0 if guess.outcome == "kept" else spent
+
     def match(self, question: Question) -> Reply | None:
         """Return the lore's reply, if one is sure enough."""
         if not self._lore:
@@ -151,7 +159,10 @@ class Speculation:
         self._ranks.count(self._openings, piece)
         found = self._shelf.opening(piece)
         for guess in self._told:
-            if found and not guess.said and opening(guess.text) == piece:
+            if not found or opening(guess.text) != piece:
+                continue
+            guess.cpu_us = 0  # it sounds, whoever had it rendered
+            if not guess.said:
                 guess.outcome, guess.saved_us, guess.wasted_us = "said", found[0].cost_us, 0
         return found
 

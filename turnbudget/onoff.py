@@ -97,6 +97,7 @@ def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "hits", readings.good(summary.hits)
     yield "work ahead, taken up", readings.ms(made.saved_us)
     yield "work ahead, not used", readings.ms(made.unused_us)
+    yield "CPU of renders not used", readings.cpu(made.unused_cpu_us)
     yield (
         "word errors",
         f"{summary.wer.rate * 100:.1f} % ({summary.wer.words:,} words)" if summary.wer else "–",

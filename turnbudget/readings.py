@@ -27,6 +27,11 @@ def ms(us: int | None) -> str:
     return f"{-(-us // 1_000):,} ms".replace("-", "−")
 
 
+def cpu(us: int) -> str:
+    """Return *us* of CPU as milliseconds; of 0 nobody knows whether it was measured."""
+    return ms(us or None)
+
+
 def percent(share: Share) -> str:
     """Return *share* in percent, rounded down: 1,999 of 2,000 is not 100 %."""
     return f"{share.count * 1_000 // share.of / 10:.1f} %" if share.of else "–"
@@ -102,3 +107,4 @@ def _ahead(summary: Summary) -> Iterator[str]:
     starts, foreseen = (f"{share.count} of {share.of}" for share in (made.head_starts, made.foreseen))
     yield f"  head starts kept  {starts}, answers foreseen  {foreseen}"
     yield f"  work ahead  saved {ms(made.saved_us)}, on guesses not used {ms(made.unused_us)}"
+    yield f"  CPU of renders not used  {cpu(made.unused_cpu_us)} (finished renders; thinking is not measured)"

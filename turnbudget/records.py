@@ -54,7 +54,8 @@ class GuessRow(Record, frozen=True, kw_only=True):
     """A reply thought likely before the turn was final, and what came of it.
 
     ``said`` are the words it rests on ('' if it was foreseen before the caller spoke); ``outcome`` is *said*
-    or *not said* of what was foreseen, *kept* or *dropped* of a head start.
+    or *not said* of what was foreseen, *kept* or *dropped* of a head start. ``wasted_us`` is the work on it,
+    as it ran on the clock, and ``cpu_us`` the CPU of its renders, that the turn did not use.
     """
 
     said: str
@@ -65,6 +66,7 @@ class GuessRow(Record, frozen=True, kw_only=True):
     outcome: str
     saved_us: int = 0
     wasted_us: int = 0
+    cpu_us: int = 0
 
 
 class CriticalRow(Record, frozen=True, kw_only=True):
@@ -170,6 +172,11 @@ class GuessTotals(Record, frozen=True, kw_only=True):
     """Work done ahead that turns took up, and that their callers did not wait for."""
     unused_us: int = 0
     """Work on guesses that their turns did not take up, as it ran on the clock: no CPU time."""
+    unused_cpu_us: int = 0
+    """CPU of the voice's process for renders that ended and were not used; 0 also where nobody measures.
+
+    What a render that was given up had taken, and what the responder took to think, is not in it.
+    """
 
 
 class Engine(Record, frozen=True, kw_only=True):

@@ -86,6 +86,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
                 outcome=guess.outcome,
                 saved_us=guess.saved_us,
                 wasted_us=guess.wasted_us,
+                cpu_us=guess.cpu_us,
             )
             for guess in account.guesses
         ),

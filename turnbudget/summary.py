@@ -150,6 +150,7 @@ def guess_totals(turns: Sequence[Row]) -> GuessTotals:
         foreseen=_share(foreseen),
         saved_us=sum(lane.saved_us for row in turns for lane in row.lanes if lane.name in AHEAD),
         unused_us=sum(guess.wasted_us for row in turns for guess in row.guesses),
+        unused_cpu_us=sum(guess.cpu_us for row in turns for guess in row.guesses),
     )
 
 

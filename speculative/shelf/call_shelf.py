@@ -15,6 +15,7 @@ from speculative.shelf.whole import every_piece, whole
 from voice.errors import TtsError
 
 if TYPE_CHECKING:
+    from speculative.shelf.held import Kept
     from speculative.shelf.shelf import Shelf
     from voice.budget import Budget
     from voice.crew import Crew
@@ -31,6 +32,7 @@ class CallShelf:
         self._shared = shared
         self._own: Held[Key] = Held(MOST_BYTES)
         self._renders: Renders[Key] = Renders(crew, self._own.put, lasting=False)
+        self._cpu: dict[str, int] = {}
         self._closed = False
 
     def find(self, text: str) -> Speech | None:
@@ -65,6 +67,14 @@ class CallShelf:
         cut = (text,) if self._holds(text) else pieces(text)
         return whole(text, [await self._piece(piece, budget) for piece in cut])
 
+    def take_cpu(self) -> dict[str, int]:
+        """Return the CPU (µs) of each piece whose render ended since this was last asked: each render once.
+
+        What a render that was given up had taken until then is not known.
+        """
+        cpu, self._cpu = self._cpu, {}
+        return cpu
+
     def close(self) -> None:
         """End the renders and forget every entry: the call is over."""
         self._closed = True
@@ -82,4 +92,10 @@ class CallShelf:
             return speech
         if self._closed:
             raise TtsError("the call has ended")
-        return (await self._renders.once(key, partial(self._shared.render, key, budget), budget)).speech
+        return (await self._renders.once(key, partial(self._render, key, budget), budget)).speech
+
+    async def _render(self, key: Key, budget: Budget | None) -> Kept:
+        kept = await self._shared.render(key, budget)
+        if kept.speech.cpu_us:
+            self._cpu[key.text] = self._cpu.get(key.text, 0) + kept.speech.cpu_us
+        return kept

@@ -27,7 +27,8 @@ def whole(text: str, speeches: Sequence[Speech]) -> Speech:
     parts = [part for speech in speeches for part in (audio.silence(BREATH), speech.samples)]
     cost = sum(speech.cost_us for speech in speeches)
     doubt = next((speech.doubt for speech in speeches if speech.doubt), "")
-    return Speech(text, audio.join(parts[1:]), first.onset, first.voice, first.padding_us, cost, doubt)
+    cpu = sum(speech.cpu_us for speech in speeches)
+    return Speech(text, audio.join(parts[1:]), first.onset, first.voice, first.padding_us, cost, doubt, cpu)
 
 
 def every_piece(text: str, held: Callable[[str], bool]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from guessing import LONG, QUICK, USUAL, Answers, talking
 from spoken import GREETING, calls
+from voices import Voice
 
 from speculative.bank.mine import mine
 from speculative.lore import Library, Lore
@@ -124,6 +125,39 @@ async def test_what_is_foreseen_is_rendered_while_the_caller_speaks_and_told():
         assert (said.outcome, said.ready, said.wasted_us) == ("said", True, 0)
         assert (unsaid.outcome, unsaid.ready, unsaid.wasted_us) == ("not said", True, talk.voice.cost_us)
         assert said.odds < unsaid.odds
+
+
+async def test_the_cpu_of_a_render_is_told_where_it_was_not_used_and_once():
+    """The reply foreseen and not said cost CPU in vain; what sounds did not, nor what was paid for before."""
+    async with talking(Answers(READY, foresees=[OTHER, READY]), voice=Voice(cpu_us=7)) as talk:
+        talk.listening()
+        await clock.sleep(200 * MS)
+        await talk.pause("what is it", 100 * MS)
+        ledger = talk.settle("what is it")
+        talk.speculation.opening(READY)
+        assert {guess.text: guess.cpu_us for guess in ledger.guesses} == {READY: 0, OTHER: 7}
+        assert [guess.cpu_us for guess in (await talk.say("and what is it")).guesses] == [0, 0, 0]
+
+
+async def test_the_cpu_of_a_dropped_head_start_is_waste_unless_its_reply_sounds_after_all():
+    async with talking(Answers(READY, OTHER), voice=Voice(cpu_us=7)) as talk:
+        talk.listening()
+        await talk.pause("move")
+        talk.speculation.went_on()
+        await talk.pause("move fifty")
+        dropped, kept = talk.settle("move fifty").guesses
+        assert (dropped.cpu_us, kept.cpu_us) == (7, 0)
+        talk.speculation.opening(READY)
+        assert dropped.cpu_us == 0
+
+
+async def test_a_render_that_two_wait_for_is_charged_to_one():
+    """The head start joins what is being rendered for a reply foreseen."""
+    async with talking(Answers(READY, foresees=[READY]), voice=Voice(cpu_us=7)) as talk:
+        talk.listening()
+        await clock.sleep(talk.voice.cost_us // 2)
+        await talk.pause("what is it", 100 * MS)
+        assert [guess.cpu_us for guess in talk.settle("no").guesses] == [0, 7]
 
 
 async def test_a_reply_of_two_sentences_was_foreseen_if_its_first_one_was():

@@ -18,18 +18,19 @@ DONE = "Alright, I have that done for you."
 THANKS = "Thank you, Maria."
 
 
-def speech(text, voice="tone"):
+def speech(text, voice="tone", cpu_us=0):
     samples = tone(audio.samples(max(240 * MS, expected_us(text))))
-    return Speech(text, samples, audio.first_audible(samples), voice, cost_us=30 * MS)
+    return Speech(text, samples, audio.first_audible(samples), voice, cost_us=30 * MS, cpu_us=cpu_us)
 
 
 class Voice:
     """Counts what it renders; a text that contains a word of *faults* fails as often as that says."""
 
-    def __init__(self, *, name="cheap", voice="tone", cost_us=30 * MS, faults=()):
+    def __init__(self, *, name="cheap", voice="tone", cost_us=30 * MS, cpu_us=0, faults=()):
         self.name = name
         self.voice = voice
         self.cost_us = cost_us
+        self.cpu_us = cpu_us
         self.rendered = []
         self.faults = dict(faults)
         self.cancelled = 0
@@ -50,7 +51,7 @@ class Voice:
             if word in text and times:
                 self.faults[word] -= 1
                 raise TtsError(f"no {word}")
-        return speech(text, voice)
+        return speech(text, voice, self.cpu_us)
 
     async def aclose(self):
         """Nothing to end."""

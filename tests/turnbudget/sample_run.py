@@ -151,7 +151,15 @@ STARTS = (
 )
 FORESEEN = (
     guess("", WANTED, "said", 0.62, "foreseen, rank 1", saved_us=14_000),
-    guess("", "What is the transfer amount?", "not said", 0.2, "foreseen, rank 2", wasted_us=41_000),
+    guess(
+        "",
+        "What is the transfer amount?",
+        "not said",
+        0.2,
+        "foreseen, rank 2",
+        wasted_us=41_000,
+        cpu_us=33_000,
+    ),
 )
 PREPARED = (
     lane("head start", (-310, -294), "dropped", wasted_ms=16),

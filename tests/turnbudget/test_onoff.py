@@ -124,6 +124,7 @@ def test_wrong_hits_stand_above_hits_and_each_number_has_its_n():
     assert lines["false cuts"] == ["0.0 % (0 of 1)", "33.4 % (1 of 3)"]
     assert lines["answer p50/p95/p99, ms"] == ["172 / 172 / 172 (n 1)", "172 / 172 / 172 (n 3)"]
     assert lines["work ahead, not used"] == ["0 ms", "41 ms"]
+    assert lines["CPU of renders not used"] == ["–", "33 ms"]
 
 
 def test_sides_without_a_turn_compare_without_numbers():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sample_run import SHELF, header, sample_rows, turn
+from sample_run import FORESEEN, SHELF, header, sample_rows, turn
 
 from turnbudget.readings import bad, good, headline, ms, percent
 from turnbudget.records import Share
@@ -54,3 +54,9 @@ def test_a_run_without_speculation_says_so():
     rows = sample_rows()
     assert "  speculation  off" in lines(*rows, speculation=False)
     assert any("head starts kept" in line for line in lines(*rows))
+
+
+def test_cpu_of_renders_not_used_is_told_and_no_zero_that_nobody_measured():
+    known = lines(turn(guesses=FORESEEN))
+    assert any(line.startswith("  CPU of renders not used  33 ms (") for line in known)
+    assert any(line.startswith("  CPU of renders not used  – (") for line in lines(turn()))

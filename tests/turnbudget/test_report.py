@@ -160,7 +160,9 @@ def test_browser_draws_what_was_guessed_and_the_comparison(browser, tmp_path):
     text = shown(browser, tmp_path, page(run, rows, Comparison(sides=tuple(sides))))
     said = re.sub(r"<[^>]+>", "", text)
     assert "hit · the last of 2 head starts kept, its reply ready · foreseen at 0.62 and said" in said
-    assert "57 ms of work not used" in said.replace("\u00a0", " ").replace("&nbsp;", " ")
+    spaced = said.replace("\u00a0", " ").replace("&nbsp;", " ")
+    assert "57 ms of work not used · 33 ms CPU of renders not used" in spaced
+    assert "CPU of renders not used33 ms" in spaced
     assert "wrong hit: begun before the caller's real end" in said
     assert 'href="../it-off/report.html"' in text
     assert 'href="../it-on/report.html"' not in text

@@ -8,7 +8,7 @@ from turnbudget.rows import row, unheard
 from turnbudget.runs import unsound
 from voice.asr.transcriber import Word
 from voice.events import Utterance
-from voice.ledger import Decision, Ledger, Owner
+from voice.ledger import Decision, Guess, Ledger, Owner
 from voice.parts import Entry
 from voice.reference import Reference
 
@@ -93,6 +93,13 @@ async def test_a_sound_inside_the_callers_turn_is_a_false_cut():
     spoken = [("hello", 1_100, 2_000), ("there", 2_700, 3_000)]
     assert made(await entry(), reference(*spoken, turns=[(1_100, 3_000)])).false_cut
     assert not made(await entry(), reference(*spoken, turns=[(1_100, 2_000), (2_700, 3_000)])).false_cut
+
+
+async def test_a_guess_is_told_with_its_work_and_its_cpu_that_were_not_used():
+    ledger = Ledger(MEDIA + 2_000 * MS)
+    ledger.guesses.append(Guess("", "Hi.", 0.5, ready=True, because="", wasted_us=9, cpu_us=7))
+    told = made(Entry("turn", 3, ledger.account("answered"), None, "hello", "Hi."), reference()).guesses[0]
+    assert (told.wasted_us, told.cpu_us) == (9, 7)
 
 
 async def test_the_critical_entry_is_the_longest():

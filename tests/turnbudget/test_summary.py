@@ -132,6 +132,7 @@ def test_guesses_are_totalled_with_what_became_of_them():
         foreseen=Share(count=1, of=2, share=0.5),
         saved_us=15_000,
         unused_us=98_000,
+        unused_cpu_us=66_000,
     )
 
 

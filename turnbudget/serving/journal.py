@@ -1,9 +1,9 @@
 """The journal of a worker: rows and records of its calls, on disk within two seconds, whatever becomes of it.
 
-A run folder like any other, and in it ``begun.jsonl``, a line as each call begins, and ``calls.jsonl``, a line
-as it ends. A disk that refuses costs what could not be written, never a call; it is tried again as long as
-there is room to remember. A worker holds its folder by a lock that goes with its process: one that nobody
-holds, and where calls stand as begun, is a dead worker's (:mod:`turnbudget.serving.recovery`).
+A run folder like any other; in ``begun.jsonl`` is a line as each call begins, in ``calls.jsonl`` one as it
+ends. A disk that refuses costs what could not be written, never a call; it is tried again as long as there is
+room to remember. A worker holds its folder by a lock that goes with its process: a folder that nobody holds,
+and where calls stand as begun, is a dead worker's (:mod:`turnbudget.serving.recovery`).
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ class Journal:
     def finish(self, header: Header) -> None:
         """Write the run's summary and its pages, unless it is too long; blocks."""
         if not self._due and not self.lost:
-            (self.folder / BEGUN).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self.folder / BEGUN).unlink()
         if self.rows <= DRAWN:
             self.writer.finish(header)
         self.writer.close()

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import signal
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -115,11 +116,8 @@ class Server:
                 )
                 webhooks = Webhooks(Path(serve.out) / "webhooks", self._hook, post)
                 after = AfterCall(journal.folder, crew, webhooks, rules=self._rules)
-                recovery = Recovery(
-                    Path(serve.out),
-                    lambda folder: AfterCall(folder, crew, webhooks),
-                    rules=self._rules,
-                )
+                follow = partial(AfterCall, crew=crew, webhooks=webhooks)
+                recovery = Recovery(Path(serve.out), follow, rules=self._rules)
                 self.floor.watch(journal)
                 self.floor.watch(after)
                 crew.create_task(self.floor.outlook.beat(), name="loop lag")

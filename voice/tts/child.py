@@ -146,7 +146,7 @@ class Child:
         samples = np.frombuffer(body[: len(body) // SAMPLE * SAMPLE], "<i2").astype(np.int16)
         if not 0 <= head["onset"] < samples.size or len(body) % SAMPLE:
             raise TtsError(f"{self._engine} returned no whole sound")
-        return Sound(samples, head["onset"], head["padding_us"], head["doubt"])
+        return Sound(samples, head["onset"], head["padding_us"], head["doubt"], head["cpu_us"])
 
     def _lost(self) -> TtsError:
         return TtsError(f"the worker of {self._engine} died or did not answer")

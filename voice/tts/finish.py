@@ -43,6 +43,8 @@ class Sound(NamedTuple):
     onset: int
     padding_us: int
     doubt: str = ""
+    cpu_us: int = 0
+    """What making it took of its worker's CPU."""
 
 
 def finish(samples: npt.NDArray[np.float32], rate: int, text: str, pace: float = 1.0) -> Sound:

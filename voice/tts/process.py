@@ -128,7 +128,14 @@ class ProcessSynthesizer:
         if self._odd == ODD:
             _log.warning("%s: %r %s", self.name, text[:40], doubt)
         return Speech(
-            text, _joined(sounds), first.onset, self.voice, first.padding_us, clock.now() - began, doubt
+            text,
+            _joined(sounds),
+            first.onset,
+            self.voice,
+            first.padding_us,
+            cost_us=clock.now() - began,
+            doubt=doubt,
+            cpu_us=sum(sound.cpu_us for sound in sounds),
         )
 
     async def aclose(self) -> None:

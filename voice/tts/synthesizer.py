@@ -20,7 +20,9 @@ class Speech:
 
     ``onset`` is the index of its first audible sample (at most 320: 20 ms are kept before a soft start);
     ``padding_us`` is the leading silence the engine made and we cut off; ``cost_us`` is what the render
-    took on the loop's clock, waiting for the engine included; ``doubt`` says what is odd about its length.
+    took on the loop's clock, waiting for the engine included; ``doubt`` says what is odd about its length;
+    ``cpu_us`` is what the render took of its process's CPU, 0 where nobody measures (a scripted voice) or it
+    was read from disk.
     """
 
     text: str
@@ -30,6 +32,7 @@ class Speech:
     padding_us: int = 0
     cost_us: int = 0
     doubt: str = ""
+    cpu_us: int = 0
 
 
 class Synthesizer(Protocol):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
+from voice import clock
 from voice.errors import MissingEngine, TurnbudgetError
 from voice.tts import engine, finish, pipe
 
@@ -63,6 +64,7 @@ def _listen(requests: queue.Queue[pipe.Head]) -> None:
 
 
 def _answer(voice: Engine, request: pipe.Head, out: BinaryIO) -> None:
+    began = clock.cpu()
     try:
         sound = _render(voice, request["text"])
     except Exception as error:  # noqa: BLE001 - any fault of an engine is told, not shown
@@ -74,6 +76,7 @@ def _answer(voice: Engine, request: pipe.Head, out: BinaryIO) -> None:
         "onset": sound.onset,
         "padding_us": sound.padding_us,
         "doubt": sound.doubt,
+        "cpu_us": clock.cpu() - began,
     }
     pipe.write(out, head, sound.samples.astype("<i2").tobytes())
 

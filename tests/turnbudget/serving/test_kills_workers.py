@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import signal
 import sys
+from collections import Counter
 
 import aiohttp
 import pytest
 from faults import command, free_port, kept, lay, opened, records, written
 from floors import QUICK, SAYS, caller, until
 
+from turnbudget.serving.journal import BEGUN
+from turnbudget.serving.recovery import DIED
 from turnbudget.serving.simulated.caller import over_websocket
 from turnbudget.serving.workers import Supervisor
 from voice import clock
@@ -82,7 +85,10 @@ async def test_sigterm_lets_calls_end_takes_no_more_and_ends(tmp_path):
 
 
 async def test_sigkill_of_a_worker_costs_its_own_calls_and_the_next_call_works(tmp_path):
-    """What they had said until two seconds before is on disk; calls of the other worker notice nothing."""
+    """Each has its record all the same, by another worker, with what it had said until two seconds before.
+
+    Calls of the other worker notice nothing.
+    """
     lay(tmp_path, QUICK)
     port = free_port()
     supervisor = Supervisor(command(tmp_path, port), 2, drain_us=clock.SECOND)
@@ -104,5 +110,12 @@ async def test_sigkill_of_a_worker_costs_its_own_calls_and_the_next_call_works(t
     assert 0 < len(lived) < len(heard), "by chance all calls were one worker's"
     assert [(len(one.waits_us), one.unanswered) for one in lived] == [(len(SAYS), 0)] * len(lived)
     folders = sorted((tmp_path / "runs").glob("serve*"))
-    assert sum(len(records(folder)) for folder in folders) == len(lived) + 1
-    assert len(kept(tmp_path)) == len(heard) + 1
+    calls = [record for folder in folders for record in records(folder)]
+    ends = Counter(record.ended for record in calls)
+    assert ends == {"caller hung up (stop)": len(lived) + 1, DIED: len(heard) - len(lived)}
+    assert {record.call for record in calls} == kept(tmp_path)
+    [left] = [folder for folder in folders if DIED in {record.ended for record in records(folder)}]
+    assert len(list(left.glob("*.vcon"))) == len(records(left)) == len(heard) - len(lived)
+    turns = Counter(row.call for row in written(left) if row.kind == "turn")
+    assert all(record.turns == turns[record.call] for record in records(left))
+    assert not list((tmp_path / "runs").glob(f"*/{BEGUN}"))

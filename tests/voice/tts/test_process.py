@@ -54,6 +54,20 @@ async def test_a_worker_keeps_the_promises_of_a_synthesizer():
     assert await check_synthesizer(ProcessSynthesizer(f"{FAULTY}:Faulty")) == ()
 
 
+async def test_a_render_tells_what_it_took_of_its_workers_cpu():
+    """Of both pieces, where a text is too long for one render."""
+    async with speaking() as synthesizer:
+        assert (await synthesizer.render(PLAIN)).cpu_us > 0
+        sounds = iter([7, 5])
+        ask = synthesizer._attempt
+
+        async def counted(*given):
+            return (await ask(*given))._replace(cpu_us=next(sounds))
+
+        synthesizer._attempt = counted
+        assert (await synthesizer.render(" ".join([PLAIN] * 6))).cpu_us == 7 + 5
+
+
 async def test_a_hung_engine_costs_its_turn_half_of_what_is_left_and_no_other_turn_anything(tmp_path):
     """TTS-01: the second call never returns; each turn still sounds by 800 ms and the loop runs on."""
     ticks = []
