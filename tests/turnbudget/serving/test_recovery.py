@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 from faults import records
-from floors import serving, until
+from floors import SAYS, call, serving, until
 from surroundings import INFO, ROWS, SECRET, TOKEN, Scripted, began, record, wav
 
 from turnbudget.serving.after.aftercall import AfterCall
@@ -34,8 +34,8 @@ SOUND = [[1, -1]] * 16_000
 async def dead(folder, *, rows=ROWS, ended=(), calls=("c1",)):
     """A folder whose worker died when *rows* had come to disk, and the records of those that had *ended*."""
     journal = Journal(folder)
-    for call in calls:
-        journal(CallBegan(call, "bank", "twilio", INFO, 0))
+    for name in calls:
+        journal(CallBegan(name, "bank", "twilio", INFO, 0))
     for one in rows:
         journal.row(one)
     for one in ended:
@@ -222,6 +222,8 @@ async def test_a_server_closes_what_is_left_and_leaves_nothing_itself(tmp_path):
     folder = await dead(tmp_path / "runs" / "serve-9", calls=("c1", "c2"))
     async with serving(tmp_path) as (server, _):
         own = server.floor.journal.folder
+        await call(server, "/twilio/ws", says=SAYS[:1])
+        assert (own / BEGUN).exists()
         await until(lambda: not (folder / BEGUN).exists())
     assert [one.call for one in records(folder)] == ["c1", "c2"]
     assert not (own / BEGUN).exists()
