@@ -68,7 +68,7 @@ class Opinion:
     stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
     ``settled``: the words were whole, for they answer what was asked or wish for something, and no more need
     come; so nobody has to wait long to hear whether the caller goes on. ``part``: they are a part of what was
-    asked for, and the rest is likely to follow.
+    asked for, and the rest is likely to follow. ``leads_up``: they name no matter yet, and one is likely to.
     """
 
     opening: str
@@ -81,6 +81,7 @@ class Opinion:
     expects: str = ""
     settled: bool = False
     part: bool = False
+    leads_up: bool = False
     ends_call: bool = False
     transfer: str = ""
     """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""

@@ -6,7 +6,7 @@ Small talk never takes a question away from whoever asked it: it passes on what 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from agents.agent import Opinion
@@ -163,10 +163,9 @@ class Smalltalk:
         expects = "" if ends or meant.kind == "more" else context.expects
         settled = heard.over and _closes(heard, meant)
         # Who greets and has named no matter yet is likely to come to it.
-        part = meant.kind == "greeting" and not context.states
-        return Opinion(
-            opening, meant.sure, meant.kind, expects=expects, settled=settled, part=part, ends_call=ends
-        )
+        leads_up = meant.kind == "greeting" and not context.states
+        opinion = Opinion(opening, meant.sure, meant.kind, expects=expects, ends_call=ends)
+        return replace(opinion, settled=settled, leads_up=leads_up)
 
     def fixed(self) -> tuple[str, ...]:
         """Return what it says of itself, without the caller's name and without our last sentence."""

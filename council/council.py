@@ -161,14 +161,22 @@ class Council:
         if opinion is None or ruling.chosen is None:
             # A caller's first words, if they are nobody's, are likely to lead up to some that are.
             leads_up = verdict.answered and not opened.exchange
-            return Reply(self.wording.otherwise, self.name, ruling.because, part=True) if leads_up else None
+            return (
+                Reply(self.wording.otherwise, self.name, ruling.because, leads_up=True) if leads_up else None
+            )
         opening, acts = opinion.opening, False
         if opinion.action:
             acts = not opinion.action.meanwhile
             opening = opinion.action.meanwhile or opening
-        settled = opinion.settled and ruling.good
-        by, because = ruling.chosen.seat.name, ruling.because
-        return Reply(opening, by, because, settled=settled, part=opinion.part, acts=acts)
+        return Reply(
+            opening,
+            ruling.chosen.seat.name,
+            ruling.because,
+            settled=opinion.settled and ruling.good,
+            part=opinion.part,
+            leads_up=opinion.leads_up,
+            acts=acts,
+        )
 
     def _drop(self) -> None:
         """Drop what is kept of an earlier guess."""

@@ -97,6 +97,7 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
     expects: str = ""
     settled: bool = False
     part: bool = False
+    leads_up: bool = False
     ends_call: bool = False
     transfer: str = ""
 
@@ -112,6 +113,7 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
             expects=self.expects,
             settled=self.settled,
             part=self.part,
+            leads_up=self.leads_up,
             ends_call=self.ends_call,
             transfer=self.transfer,
         )
@@ -176,6 +178,7 @@ def answer(opinion: Opinion | None, rest: str = "") -> bytes:
             opinion.expects,
             opinion.settled,
             opinion.part,
+            opinion.leads_up,
             opinion.ends_call,
             opinion.transfer,
         )

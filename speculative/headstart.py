@@ -84,6 +84,7 @@ class HeadStart:
                 self.said,
                 settled=bool(reply and reply.settled),
                 part=bool(reply and reply.part),
+                leads_up=bool(reply and reply.leads_up),
                 understood=reply is not None or self.done_us is None,
                 acts=bool(reply and reply.acts),
                 ready=self.ready_us is not None,

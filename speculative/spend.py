@@ -3,9 +3,10 @@
 ===========================================  =======  ==========================================
 the words so far                             silence  because
 ===========================================  =======  ==========================================
+a part of what was asked for                 part     the rest is likely to follow
 mostly went on from here, by the reply bank  most     others who said this had more to say
 settled, and the reply is ready              settled  nothing more need come
-a part of what was asked for                 most     the rest is likely to follow
+no matter has been named yet                 most     one is likely to come
 end openly (hesitation, digits, "my ...")    most     cutting in costs more than waiting
 mostly ended here, and the reply is ready    settled  others who said this were done
 nobody understands them                      patient  there is nothing to say yet
@@ -13,8 +14,8 @@ anything else                                usual    longer for a caller who pa
 ===========================================  =======  ==========================================
 
 *Patient* is the longest that keeps the promise to whoever has ended. Once we have said goodbye, nothing more
-is expected, so nobody is waited for *most*. A reply that rests on an effect which nobody has announced is
-never ready before the usual silence. Whatever is chosen lies within the bounds.
+is expected, so nobody is waited for *part* or *most*. A reply that rests on an effect which nobody has
+announced is never ready before the usual silence. Whatever else is chosen lies within the bounds.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Words:
     """Whoever would answer says that they are whole."""
     part: bool = False
     """Whoever would answer says that they are a part of what was asked for."""
+    leads_up: bool = False
+    """Whoever would answer says that they name no matter yet."""
     understood: bool = True
     """Whether there is anything to say to them."""
     acts: bool = False
@@ -87,19 +90,49 @@ class Silence:
 
 def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
     """Return how long to wait after *words*; *pauses_us* are those this caller lately spoke on after."""
-    ended = words.ended
-    if words.goes_on and not words.parting:
-        return _most(bounds, f"{ended:.0%} of those who pause here have ended")
+    for judge in (_awaited, _whole, _open, _ended):
+        if found := judge(words, bounds):
+            return found
+    return _usual(words, pauses_us, bounds)
+
+
+def _awaited(words: Words, bounds: Endpointing) -> Silence | None:
+    """Wait where more is known to come."""
+    if words.parting:
+        return None
+    if words.part:
+        us = max(bounds.part_us, bounds.most_us)
+        return Silence(us, "endpoint.part_ms", "it is a part of what was asked for")
+    return _most(bounds, f"{words.ended:.0%} of those who pause here have ended") if words.goes_on else None
+
+
+def _whole(words: Words, bounds: Endpointing) -> Silence | None:
+    """Wait for nothing more where all is said and ready."""
     if words.settled and words.ready and not words.acts:
         return _settled(words, bounds, "it is settled, and the reply is ready")
-    if words.part and not words.parting:
-        return _most(bounds, "it is a part of what was asked for")
-    if not (words.settled or words.parting) and (end := open_end(words.text)):
-        return _most(bounds, f"{end.kind}: {end.word!r}")
-    if ended is not None and ended >= ENDS and words.ready and not words.acts:
-        return _settled(
-            words, bounds, f"{ended:.0%} of those who pause here have ended, and the reply is ready"
-        )
+    return None
+
+
+def _open(words: Words, bounds: Endpointing) -> Silence | None:
+    """Wait where the words end openly."""
+    if words.parting or words.settled:
+        return None
+    if words.leads_up:
+        return _most(bounds, "no matter has been named yet")
+    end = open_end(words.text)
+    return _most(bounds, f"{end.kind}: {end.word!r}") if end else None
+
+
+def _ended(words: Words, bounds: Endpointing) -> Silence | None:
+    """Wait for nothing more where others had none."""
+    ended = words.ended or 0.0
+    if ended >= ENDS and words.ready and not words.acts:
+        return _settled(words, bounds, f"{ended:.0%} of those who pause here have ended, and it is ready")
+    return None
+
+
+def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
+    """Wait as usual, longer for a caller who pauses longer, as long as that keeps the promise."""
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else bounds.patient_us
     usual = max(bounds.silence_us, min(longest, bounds.patient_us))
     why = "it may go on" if not words.settled else "the reply is not ready"

@@ -162,6 +162,7 @@ class Studio:
             settled_us=told.settled_ms * MS,
             least_us=told.least_ms * MS,
             most_us=told.most_ms * MS,
+            part_us=told.part_ms * MS,
         )
 
     def _ahead(self, responder: Responder) -> Speculation | None:

@@ -32,14 +32,16 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EndpointTable(Table, frozen=True):
     """``[endpoint]``: how long a silence ends a turn.
 
-    The usual one, that of words that are whole (``settled_ms``), and the bounds of what may be chosen. Sound
-    without a pause is cut after ``longest_ms``, an utterance after ``whole_ms``.
+    The usual one, that of words that are whole (``settled_ms``), the bounds of what may be chosen, and what a
+    part of an answer is given, an address without its town (``part_ms``). Sound without a pause is cut after
+    ``longest_ms``, an utterance after ``whole_ms``.
     """
 
     silence_ms: Positive = 550
     settled_ms: Positive = 150
     least_ms: Positive = 100
     most_ms: Positive = 1_500
+    part_ms: Positive = 3_000
     start_ms: Positive = 90
     longest_ms: Positive = 10_000
     whole_ms: Positive = 30_000

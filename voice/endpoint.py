@@ -46,7 +46,9 @@ class Endpointing:
     least_us: int = 100_000
     """The shortest silence anybody may choose for a pause."""
     most_us: int = 1_500_000
-    """The longest one."""
+    """The longest one, but for a part of what was asked for..."""
+    part_us: int = 3_000_000
+    """...after which the rest is waited for so long: people dictate addresses with pauses of 2.5 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Endpoint:
     def __init__(self, settings: Endpointing) -> None:
         self._usual = audio.samples(settings.silence_us)
         self._least = audio.samples(settings.least_us)
-        self._most = audio.samples(settings.most_us)
+        self._most = audio.samples(max(settings.most_us, settings.part_us))
         self._start = audio.samples(settings.start_us)
         self._longest = audio.samples(settings.longest_us)
         self._whole = audio.samples(settings.whole_us)

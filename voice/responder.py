@@ -91,6 +91,8 @@ class Reply:
     """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
     part: bool = False
     """They are a part of what was asked for: the rest is likely to follow."""
+    leads_up: bool = False
+    """They name no matter yet: they are likely to lead up to one."""
     acts: bool = False
     """On a guess: its opening is true only once something with an effect has been done."""
 

@@ -38,7 +38,8 @@ async def test_a_reply_on_the_shelf_is_ready_at_once():
     [
         (Reply(READY, "a"), USUAL),
         (Reply(READY, "a", settled=True, acts=True), USUAL),
-        (Reply(READY, "a", part=True), LONG),
+        (Reply(READY, "a", part=True), Endpointing().part_us),
+        (Reply(READY, "a", leads_up=True), LONG),
         (Reply("…", "a", settled=True), USUAL),
         (None, Endpointing().patient_us),
         (ComponentError("down"), Endpointing().patient_us),
