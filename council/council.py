@@ -8,7 +8,6 @@ ends. It returns by then in any case. One council belongs to one call.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -17,7 +16,8 @@ from agents.kept import Kept
 from council.actions import Actions
 from council.choose import SCALES, State
 from council.convene import LeftBehind, convene
-from council.dialogue import Deed, Dialogue
+from council.deeds import Deeds
+from council.dialogue import Dialogue
 from council.kept import Begun, Verdict
 from council.opinions import dismiss, words
 from council.policies import policy as named
@@ -27,10 +27,10 @@ from voice import clock
 from voice.responder import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from agents.agent import Action, Context, Opinion
-    from council.actions import Done, Tool
+    from agents.agent import Context, Opinion
+    from council.actions import Tool
     from council.choose import Ruling, Scales
     from council.convene import Heard, Hearing
     from council.dialogue import Opened
@@ -87,7 +87,7 @@ class Council:
     _seats: tuple[Seat, ...] = field(init=False, repr=False)
     _policy: Policy = field(init=False, repr=False)
     _dialogue: Dialogue = field(init=False, repr=False)
-    _actions: Actions = field(init=False, repr=False)
+    _deeds: Deeds = field(init=False, repr=False)
     _left: LeftBehind = field(init=False, repr=False, default_factory=LeftBehind)
     _begun: Begun | None = field(init=False, repr=False, default=None)
 
@@ -96,7 +96,7 @@ class Council:
         self._seats = seated(self.seats)
         self._policy = named(self.policy) if isinstance(self.policy, str) else self.policy
         self._dialogue = Dialogue(self.facts)
-        self._actions = Actions(self.tools, self.call)
+        self._deeds = Deeds(Actions(self.tools, self.call), self._dialogue, self.wording.still)
 
     @property
     def known(self) -> Context:
@@ -274,8 +274,8 @@ class Council:
         under_way = [deed.task for deed in opened.owed if deed.exchange == opened.exchange]
         await clock.wait_until(under_way, question.budget.ends_us)
         ruling, opinion, chosen = verdict.ruling, verdict.opinion, verdict.ruling.chosen
-        again = self._actions.key(opinion.action, opened.exchange) if opinion and opinion.action else ""
-        owed = [told for deed in opened.owed if deed.key != again and (told := self._tell(deed)) is not None]
+        again = self._deeds.key(opinion.action, opened) if opinion and opinion.action else ""
+        owed = [told for deed in opened.owed if deed.key != again and (told := deed.tell()) is not None]
         if ruling.doubt:
             names = tuple(one.seat.name for one in ruling.doubt)
             self._dialogue.doubt(names)
@@ -308,53 +308,10 @@ class Council:
             return Reply(
                 text, name, because, opinion.rest, ends_call=opinion.ends_call, transfer=opinion.transfer
             )
-        meanwhile = "" if self._has_begun(action, opened) else action.meanwhile
-        acting = self._act(action, chosen, [] if meanwhile else owed, opened, question)
+        meanwhile = "" if self._deeds.begun(action, opened) else action.meanwhile
+        acting = self._deeds.act(action, chosen, [] if meanwhile else owed, opened, question)
         text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)
         return Reply(text, name, because, acting, ends_call=opinion.ends_call)
-
-    async def _act(
-        self, action: Action, chosen: Heard, owed: list[str], opened: Opened, question: Question
-    ) -> AsyncGenerator[str, None]:
-        """Do the *action* once the caller can no longer be going on; yield how it ended."""
-        await clock.sleep_until(question.act_at_us)
-        await question.quiet()
-        opinion = chosen.opinion
-        deed = self._do(action, chosen, opened, question)
-        await clock.wait_until([deed.task], question.budget.ends_us)
-        told = self._tell(deed)
-        if told is None:
-            question.notes.decide("action under way", f"{action.name} has outlasted the patience")
-            told = self.wording.still
-        yield " ".join((*owed, told))
-        if deed.succeeded:
-            async with contextlib.aclosing(opinion.rest) as rest:
-                async for text in rest:
-                    yield text
-        else:
-            await dismiss(opinion)
-
-    def _has_begun(self, action: Action, opened: Opened) -> bool:
-        return self._actions.begun(self._actions.key(action, opened.exchange))
-
-    def _do(self, action: Action, chosen: Heard, opened: Opened, question: Question) -> Deed:
-        """Begin the *action* of the *chosen* opinion, which takes effect when that has succeeded."""
-        name, opinion = chosen.seat.name, chosen.opinion
-        key = self._actions.key(action, opened.exchange)
-        number = 0 if self._actions.begun(key) else self._dialogue.reserve()
-
-        def then(done: Done) -> None:
-            self._dialogue.did(number, name, opinion, failed=bool(done.failure))
-
-        task = self._actions.run(action, key, question.crew, question.notes, then)
-        deed = Deed(key, action, opinion.opening, question.said, opened.exchange, len(question.history), task)
-        self._dialogue.owe(deed)
-        return deed
-
-    def _tell(self, deed: Deed) -> str | None:
-        told = deed.told()
-        deed.tellings += told is not None
-        return told
 
     def _which(self, ruling: Ruling) -> str:
         one, other = (heard.seat.about for heard in ruling.doubt)

@@ -59,6 +59,12 @@ class Deed:
             else self.action.otherwise
         )
 
+    def tell(self) -> str | None:
+        """Return what to say of it, and count that as a telling."""
+        told = self.told()
+        self.tellings += told is not None
+        return told
+
     def was_heard(self, history: tuple[Said, ...]) -> bool:
         """Say whether the caller has heard of it by *history*."""
         telling = self.told()
