@@ -23,6 +23,7 @@ from voice.asr.scripted import Scripted as ScriptedTranscriber
 from voice.endpoint import Endpointing
 from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
+from voice.keypad import Gathering
 from voice.parts import Manners, Parts
 from voice.reference import Reference
 from voice.responder import Foresees
@@ -114,6 +115,7 @@ class Studio:
             murmur_us=config.murmur_ms * MS,
             idle_us=config.idle_ms * MS,
             reprompts=config.reprompts,
+            keypad=Gathering(config.keypad.terminator, config.keypad.gap_ms * MS, config.keypad.most),
         )
 
     def parts(self, line: Line, reference: Reference, *, words: bool) -> Parts:

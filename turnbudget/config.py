@@ -47,6 +47,17 @@ class EndpointTable(Table, frozen=True):
     whole_ms: Positive = 30_000
 
 
+class KeypadTable(Table, frozen=True):
+    """``[keypad]``: when keys that were pressed are one input.
+
+    At the ``terminator``, ``gap_ms`` after the last key, or when they are ``most``: 1 for a menu.
+    """
+
+    terminator: str = "#"
+    gap_ms: Positive = 2_000
+    most: Annotated[int, msgspec.Meta(ge=1, le=128)] = 32
+
+
 class AsrTable(Table, frozen=True):
     """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint."""
 
@@ -185,6 +196,7 @@ class Config(Table, frozen=True):
     idle_ms: Positive = 8_000
     reprompts: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
     endpoint: EndpointTable = EndpointTable()
+    keypad: KeypadTable = KeypadTable()
     vad: VadTable = VadTable()
     asr: AsrTable = AsrTable()
     tts: TtsTable = TtsTable()

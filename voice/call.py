@@ -16,7 +16,7 @@ from voice.barge import BargeIn
 from voice.crew import Crew
 from voice.desk import Desk
 from voice.echo import Echo
-from voice.events import KEYS, Partial, Pause, Resumed, SpeechStarted, Utterance, joined
+from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
 from voice.keypad import Keypad
 from voice.ledger import Ledger
 from voice.listen import Ear
@@ -315,26 +315,11 @@ class Call:
         said, self._later, self._greeting = joined([*self._later, utterance]), [], None
         self._saying.answer(said, broken)
 
-    def _gathered(self, keys: str | None) -> None:
-        """Begin the turn of *keys* that are a whole input."""
-        if not keys:
-            return
-        pad, now, text = self._keypad, clock.now(), " ".join(keys)
-        self._spoke_us, self._reprompts = now, 0
-        self._begin(
-            Utterance(
-                text,
-                pad.began_us,
-                pad.pressed_us,
-                decided_us=now,
-                text_us=now,
-                rule="keypad.gap_ms",
-                voiced_us=0,
-                transcriber="keypad",
-                keys=(text,),
-                masked=KEYS,
-            )
-        )
+    def _gathered(self, keyed: Utterance | None) -> None:
+        """Begin the turn of keys that are a whole input."""
+        if keyed:
+            self._spoke_us, self._reprompts = clock.now(), 0
+            self._begin(keyed)
 
     def _is_due(self, utterance: Utterance) -> bool:
         """Say whether *utterance* wants an answer; note words that want none.

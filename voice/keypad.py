@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from voice.events import KEYS, Utterance
+
 DIGITS: Final = frozenset("0123456789*#ABCD")
 
 
@@ -25,28 +27,40 @@ class Keypad:
     def __init__(self, gathering: Gathering) -> None:
         self._gathering = gathering
         self._keys = ""
-        self.began_us = 0
-        """When the first key of the input was pressed."""
-        self.pressed_us = 0
-        """When the last one was."""
+        self._began_us = 0
+        self._pressed_us = 0
 
-    def press(self, key: str, at_us: int) -> str | None:
+    def press(self, key: str, now_us: int) -> Utterance | None:
         """Take *key*; return the input if it is whole now. What is no key is ignored."""
         if key not in DIGITS:
             return None
         if key == self._gathering.terminator:
-            return self._take()
+            return self._whole("keypad.terminator", now_us)
         if not self._keys:
-            self.began_us = at_us
+            self._began_us = now_us
         self._keys += key
-        self.pressed_us = at_us
-        return self._take() if len(self._keys) >= self._gathering.most else None
+        self._pressed_us = now_us
+        return self._whole("keypad.most", now_us) if len(self._keys) >= self._gathering.most else None
 
-    def waited(self, now_us: int) -> str | None:
+    def waited(self, now_us: int) -> Utterance | None:
         """Return the input if its last key was pressed long enough ago."""
-        due = self._keys and now_us - self.pressed_us >= self._gathering.gap_us
-        return self._take() if due else None
+        due = now_us - self._pressed_us >= self._gathering.gap_us
+        return self._whole("keypad.gap_ms", now_us) if due else None
 
-    def _take(self) -> str | None:
-        keys, self._keys = self._keys, ""
-        return keys or None
+    def _whole(self, rule: str, now_us: int) -> Utterance | None:
+        """Return the input as what the caller said, which is written nowhere; ``None`` if there is none."""
+        text, self._keys = " ".join(self._keys), ""
+        if not text:
+            return None
+        return Utterance(
+            text,
+            self._began_us,
+            self._pressed_us,
+            decided_us=now_us,
+            text_us=now_us,
+            rule=rule,
+            voiced_us=0,
+            transcriber="keypad",
+            keys=(text,),
+            masked=KEYS,
+        )
