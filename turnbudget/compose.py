@@ -15,16 +15,15 @@ from speculative.shelf.shelf import Shelf
 from speculative.shelf.store import Store
 from speculative.speculation import Speculation
 from turnbudget.answering import open_answering
+from turnbudget.manners import endpointing, manners
 from turnbudget.phrases import render_phrases
 from turnbudget.records import Engine
 from voice import clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.endpoint import Endpointing
 from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
-from voice.keypad import Gathering
-from voice.parts import Manners, Parts
+from voice.parts import Parts
 from voice.reference import Reference
 from voice.responder import Foresees
 from voice.tts import choose as voices
@@ -38,7 +37,9 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from turnbudget.phrases import Spoken
     from voice.asr.transcriber import Transcriber
+    from voice.endpoint import Endpointing
     from voice.line import Line
+    from voice.parts import Manners
     from voice.responder import Responder
     from voice.tts.synthesizer import Synthesizer
     from voice.vad import Vad
@@ -107,16 +108,7 @@ class Studio:
     @property
     def manners(self) -> Manners:
         """How a call behaves, from the configuration: it aims to be a margin early."""
-        config = self.config
-        return Manners(
-            budget_us=self.budget_us - config.margin_ms * MS,
-            patience_us=config.patience_ms * MS,
-            text_us=config.asr.text_ms * MS,
-            murmur_us=config.murmur_ms * MS,
-            idle_us=config.idle_ms * MS,
-            reprompts=config.reprompts,
-            keypad=Gathering(config.keypad.terminator, config.keypad.gap_ms * MS, config.keypad.most),
-        )
+        return manners(self.config)
 
     def parts(self, line: Line, reference: Reference, *, words: bool) -> Parts:
         """Return the parts of one call on *line*, whose caller says *reference* (with *words* or without)."""
@@ -154,18 +146,7 @@ class Studio:
     @property
     def endpointing(self) -> Endpointing:
         """How long silences end a turn, from the configuration."""
-        told = self.config.endpoint
-        return Endpointing(
-            silence_us=told.silence_ms * MS,
-            start_us=told.start_ms * MS,
-            longest_us=told.longest_ms * MS,
-            whole_us=told.whole_ms * MS,
-            patient_us=max(told.silence_ms, self.config.budget_ms - self.config.margin_ms - 20) * MS,
-            settled_us=told.settled_ms * MS,
-            least_us=told.least_ms * MS,
-            most_us=told.most_ms * MS,
-            part_us=told.part_ms * MS,
-        )
+        return endpointing(self.config)
 
     def _ahead(self, responder: Responder) -> Speculation | None:
         """Return who works ahead for one call of *responder*."""

@@ -58,6 +58,25 @@ class KeypadTable(Table, frozen=True):
     most: Annotated[int, msgspec.Meta(ge=1, le=128)] = 32
 
 
+class BargeInTable(Table, frozen=True):
+    """``[barge_in]``: what the caller's sound over ours means.
+
+    Voice of unknown meaning holds the reply after ``pause_ms``, a word with so much voice cuts it after
+    ``cut_ms``, voice without a word after ``wordless_ms``. A held reply goes on after ``resume_ms`` of
+    silence, sooner if the text is there, and after ``hold_ms`` in any case. ``stop`` and ``backchannels``
+    are added to those of the ``language``.
+    """
+
+    language: str = "en"
+    pause_ms: Positive = 150
+    cut_ms: Positive = 300
+    wordless_ms: Positive = 1_200
+    resume_ms: Positive = 700
+    hold_ms: Positive = 2_500
+    stop: tuple[str, ...] = ()
+    backchannels: tuple[str, ...] = ()
+
+
 class AsrTable(Table, frozen=True):
     """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint."""
 
@@ -195,7 +214,9 @@ class Config(Table, frozen=True):
     murmur_ms: Positive = 200
     idle_ms: Positive = 8_000
     reprompts: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
+    longest_call_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 14_400
     endpoint: EndpointTable = EndpointTable()
+    barge_in: BargeInTable = BargeInTable()
     keypad: KeypadTable = KeypadTable()
     vad: VadTable = VadTable()
     asr: AsrTable = AsrTable()
