@@ -81,3 +81,13 @@ def test_one_at_a_time_delivers_and_a_killed_one_lets_go(tmp_path):
     assert bag.hold()
     assert len(bag.look()) == 50
     bag.close()
+
+
+def test_a_bag_that_is_closed_takes_no_lock_any_more(tmp_path):
+    """A thread that was taking it when its task was cancelled finds the bag closed."""
+    bag = Mailbag(tmp_path)
+    bag.close()
+    assert not bag.hold()
+    other = Mailbag(tmp_path)
+    assert other.hold()
+    other.close()

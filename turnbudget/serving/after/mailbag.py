@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import threading
 from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
@@ -47,6 +48,8 @@ class Mailbag:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._lock: IO[bytes] | None = None
+        self._over = False
+        self._taking = threading.Lock()  # who was cancelled while taking the lock may still take it
         self._known: dict[str, Message] = {}
         """Messages that were read, without their bodies: only who delivers changes a file."""
         self.lost = 0
@@ -88,24 +91,27 @@ class Mailbag:
 
     def hold(self) -> bool:
         """Be the one who delivers, if nobody else is; say whether we are."""
-        if self._lock is None:
-            lock = os.fdopen(os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.close()
-                return False
-            self._lock = lock
-            self._known = {}
-            for part in self._folder.glob("*.part"):  # of who was killed; who still writes tries again
-                part.unlink(missing_ok=True)
-        return True
+        with self._taking:
+            if self._lock is None and not self._over:
+                lock = os.fdopen(os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    lock.close()
+                    return False
+                self._lock = lock
+                self._known = {}
+                for part in self._folder.glob("*.part"):  # of who was killed; who still writes tries again
+                    part.unlink(missing_ok=True)
+            return self._lock is not None
 
     def close(self) -> None:
-        """Let another one deliver."""
-        if self._lock:
-            self._lock.close()
-            self._lock = None
+        """Let another one deliver, for good."""
+        with self._taking:
+            self._over = True
+            if self._lock:
+                self._lock.close()
+                self._lock = None
 
     def _place(self, message: Message) -> Path:
         return self._folder / f"{message.created_s:012d}-{message.number:06d}-{message.id}{SUFFIX}"
