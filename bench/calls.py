@@ -25,7 +25,7 @@ from facts import facts
 
 from turnbudget.compose import open_studio
 from turnbudget.config import AsrTable, Config, CouncilTable, SpeculationTable, TtsTable, VadTable, dump
-from turnbudget.records import CallRecord, Row
+from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.events import Shed
 from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings

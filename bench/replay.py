@@ -19,9 +19,9 @@ import soundfile
 from facts import facts
 
 from turnbudget.config import Config
-from turnbudget.demo import LINES, render_call
 from turnbudget.progress import Progress
-from turnbudget.replay import Plan, replay
+from turnbudget.recorded.demo import LINES, render_call
+from turnbudget.recorded.replay import Plan, replay
 from voice import audio, clock
 from voice.clock import MS, SECOND
 from voice.errors import TurnbudgetError
@@ -31,7 +31,7 @@ from voice.tts.scripted import tone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnbudget.runs import Run
+    from turnbudget.runs.folder import Run
 
 CALLS: Final = 40
 WORD_MS: Final = 250

@@ -19,10 +19,10 @@ from facts import facts
 
 from turnbudget.compose import open_studio, open_voice
 from turnbudget.config import load
-from turnbudget.live import LiveCall
+from turnbudget.live.call import LiveCall
 from turnbudget.phrases import render_phrase
-from turnbudget.readings import ms
-from turnbudget.summary import spread
+from turnbudget.runs.readings import ms
+from turnbudget.runs.summary import spread
 from voice import clock
 from voice.clock import SECOND
 from voice.crew import Crew
@@ -31,7 +31,7 @@ from voice.lines.simulated_card import Person, SimulatedCard
 from voice.watch import settle
 
 if TYPE_CHECKING:
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from voice.audio import Int16
 
 SAYINGS = (

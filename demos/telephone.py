@@ -19,11 +19,11 @@ import aiohttp
 import click
 import numpy as np
 
+from turnbudget.commands.shell import one_line
 from turnbudget.compose import choose_transcriber, open_voice
 from turnbudget.config import Config
 from turnbudget.phrases import render_phrase
 from turnbudget.serving.simulated.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_websocket
-from turnbudget.shell import one_line
 from voice import audio, clock
 from voice.errors import ConfigError, LineError
 from voice.lines.far.audiosocket import FarAudioSocket

@@ -14,8 +14,8 @@ import pytest
 import soundfile
 
 from turnbudget.config import Config
-from turnbudget.replay import Plan, replay
-from turnbudget.runs import load
+from turnbudget.recorded.replay import Plan, replay
+from turnbudget.runs.folder import load
 from voice import clock
 
 MS = 1_000

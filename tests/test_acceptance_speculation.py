@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from turnbudget import mining
 from turnbudget.config import load
-from turnbudget.replay import Plan, replay
+from turnbudget.recorded import mining
+from turnbudget.recorded.replay import Plan, replay
 from voice import clock
 
 CALLS = Path(__file__).parent.parent / "demos" / "bank" / "calls.toml"

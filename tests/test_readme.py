@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from shipped import ROOT
 
 from turnbudget.cli import main
-from turnbudget.shell import Later
+from turnbudget.commands.shell import Later
 
 README = (ROOT / "README.md").read_text("utf-8")
 PRIVATE = re.compile(

@@ -8,7 +8,7 @@ from agents.scripted import Rule, ScriptedResponder
 from agents.solo import LlmResponder
 from turnbudget import plugins
 from turnbudget.backends import members, open_llm, verify
-from turnbudget.records import Engine
+from turnbudget.runs.records import Engine
 from voice import clock
 from voice.errors import ConfigError
 

@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from turnbudget import experts, guessing, llm, onoff, replaying, runs
+from turnbudget.commands import experts, guessing, llm, replaying
+from turnbudget.commands.doctor import examine, table
+from turnbudget.commands.models import make_model
+from turnbudget.commands.shell import Later, Teaching, one_line
 from turnbudget.config import Config, dump, load
-from turnbudget.demo import render_call
-from turnbudget.doctor import examine, table
-from turnbudget.models import make_model
-from turnbudget.names import fresh_folder
 from turnbudget.progress import Bar
-from turnbudget.replay import Plan
-from turnbudget.replay import replay as run_replay
-from turnbudget.runs import REPORT
-from turnbudget.shell import Later, Teaching, one_line
-from turnbudget.terminal import show
+from turnbudget.recorded.demo import render_call
+from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import replay as run_replay
+from turnbudget.runs import comparison, folder
+from turnbudget.runs.folder import REPORT
+from turnbudget.runs.names import fresh_folder
+from turnbudget.runs.terminal import show
 from voice import clock
 
 
@@ -44,12 +45,12 @@ def report(run: Path, *, redraw: bool) -> None:
     RUN is a folder that `turnbudget replay` or `turnbudget demo` has written. The run of a comparison is
     followed by its table.
     """
-    loaded, comparison = runs.load(run), runs.comparison(run)
+    loaded, compared = folder.load(run), folder.comparison(run)
     if redraw:
-        runs.draw(run, loaded)
+        folder.draw(run, loaded)
     show(loaded)
-    if comparison:
-        Console().print(onoff.table(comparison))
+    if compared:
+        Console().print(comparison.table(compared))
     click.echo(f"report: {run / REPORT}")
 
 
@@ -72,13 +73,13 @@ def demo(config: Path | None, out: Path) -> None:
     first time, the recogniser's model is converted, which takes some ten seconds.
     """
     settings = load(config)
-    folder = fresh_folder(out, "demo")
+    into = fresh_folder(out, "demo")
     console = Console(stderr=True)
     with Bar(console) as bar, tempfile.TemporaryDirectory() as place:
         recording = clock.run(render_call(settings, Path(place), bar.doing), "wall")
-        run = clock.run(run_replay(Plan((recording,), folder, settings), bar.progress()), "skip")
+        run = clock.run(run_replay(Plan((recording,), into, settings), bar.progress()), "skip")
     show(run)
-    click.echo(f"report: {folder / REPORT}")
+    click.echo(f"report: {into / REPORT}")
 
 
 @main.command()
@@ -120,7 +121,9 @@ for command in (
     llm.probe,
     experts.dialogues,
     experts.seat,
-    Later("talk", "turnbudget.talking:talk", "Talk to the agent by microphone."),
-    Later("serve", "turnbudget.serve:serve_command", "Answer calls from telephone lines and browsers."),
+    Later("talk", "turnbudget.commands.talking:talk", "Talk to the agent by microphone."),
+    Later(
+        "serve", "turnbudget.commands.serve:serve_command", "Answer calls from telephone lines and browsers."
+    ),
 ):
     main.add_command(command)

@@ -17,7 +17,7 @@ from speculative.speculation import Speculation
 from turnbudget.answering import open_answering
 from turnbudget.manners import endpointing, manners
 from turnbudget.phrases import render_phrases
-from turnbudget.records import Engine
+from turnbudget.runs.records import Engine
 from voice import clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted as ScriptedTranscriber

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 
 @dataclass(slots=True)

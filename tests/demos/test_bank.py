@@ -11,8 +11,8 @@ import pytest
 
 from agents.backends.scripted import ScriptedBackend, says
 from demos.bank.bank import open_bank
-from turnbudget import dialogues
-from turnbudget.wanted import TASKS
+from turnbudget.recorded import dialogues
+from turnbudget.recorded.wanted import TASKS
 from voice import clock
 from voice.budget import Budget
 from voice.crew import Crew

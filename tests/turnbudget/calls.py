@@ -10,8 +10,8 @@ import numpy as np
 import soundfile
 
 from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
-from turnbudget.replay import Plan
-from turnbudget.replay import replay as run_replay
+from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import replay as run_replay
 from voice import clock
 
 RATE = 8_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from turnbudget.records import (
+from turnbudget.runs.records import (
     CallRecord,
     CriticalRow,
     DecisionRow,
@@ -15,7 +15,7 @@ from turnbudget.records import (
     Row,
     WordErrors,
 )
-from turnbudget.summary import Header
+from turnbudget.runs.summary import Header
 
 OWNERS = {
     "endpoint": ("endpoint.complete_ms", "setting"),

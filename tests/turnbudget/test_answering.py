@@ -13,7 +13,7 @@ from agents.simulated.make import make
 from agents.solo import LlmResponder
 from turnbudget.answering import open_answering
 from turnbudget.config import Config, LlmTable
-from turnbudget.records import Engine
+from turnbudget.runs.records import Engine
 from voice.errors import ConfigError
 
 USED = Timing("simulated:gpu-small", "m", 0, tokens_in=1_000, tokens_cached=600, tokens_out=50)

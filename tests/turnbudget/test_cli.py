@@ -13,9 +13,9 @@ from calls import QUICK, Line, harper, pair, replay, stereo
 from click.testing import CliRunner
 
 from turnbudget.cli import main
+from turnbudget.commands.shell import Later
 from turnbudget.config import dump, load
-from turnbudget.runs import load as load_run
-from turnbudget.shell import Later
+from turnbudget.runs.folder import load as load_run
 from voice.asr import choose as transcribers
 from voice.errors import Defect, MissingEngine, TtsError
 
@@ -189,7 +189,7 @@ def test_the_exit_code_says_whose_fault_it_is(tmp_path, go, monkeypatch, error, 
     async def fail(*_):
         raise error
 
-    monkeypatch.setattr("turnbudget.replay.open_studio", fail)
+    monkeypatch.setattr("turnbudget.recorded.replay.open_studio", fail)
     result = go(harper(tmp_path / "in"))
     assert (result.exit_code, only_line(result)) == (code, " ".join(str(error).split()))
 
@@ -198,7 +198,7 @@ def test_ctrl_c_while_engines_load_is_one_line_and_130(tmp_path, go, monkeypatch
     async def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("turnbudget.replay.open_studio", interrupt)
+    monkeypatch.setattr("turnbudget.recorded.replay.open_studio", interrupt)
     result = go(harper(tmp_path / "in"))
     assert result.exit_code == 130
     assert only_line(result) == "ended by Ctrl-C before there was anything to report"

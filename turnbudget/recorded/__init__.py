@@ -1,1 +1,1 @@
-"""Recorded conversations: read from disk, cut into turns, made into what a recorded caller plays."""
+"""Recorded conversations: read, replayed against our agents, compared, and mined for what comes next."""

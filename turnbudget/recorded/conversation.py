@@ -17,7 +17,7 @@ from voice.lines.recording import Clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from turnbudget.wanted import Wanted
+    from turnbudget.recorded.wanted import Wanted
     from voice.asr.transcriber import Word
     from voice.audio import Int16
 

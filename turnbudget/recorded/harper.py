@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
-from turnbudget.names import legible
 from turnbudget.recorded.conversation import Conversation, Segment
-from turnbudget.wanted import told
+from turnbudget.recorded.wanted import told
+from turnbudget.runs.names import legible
 from voice import audio, clock
 from voice.asr.text import is_words
 from voice.asr.transcriber import Word
@@ -23,7 +23,7 @@ from voice.sound.recording import misdeclared_rate, read
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from turnbudget.wanted import Wanted
+    from turnbudget.recorded.wanted import Wanted
     from voice.sound.recording import Recording
 
 Ms = Annotated[int, msgspec.Meta(ge=-clock.SECOND, le=24 * 3600 * clock.MS)]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from turnbudget import dialogues
-from turnbudget.recorded import harper
+from turnbudget.recorded import dialogues, harper
 from voice.errors import UsageError
 
 if TYPE_CHECKING:

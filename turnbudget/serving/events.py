@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from turnbudget.recording import Pause
-    from turnbudget.records import CallRecord, Row
+    from turnbudget.runs.recording import Pause
+    from turnbudget.runs.records import CallRecord, Row
     from turnbudget.serving.admission import Rule
     from voice.lines.dialect import CallInfo
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.names import legible
-from turnbudget.records import Record, Row
-from turnbudget.runs import RunWriter
+from turnbudget.runs.folder import RunWriter
+from turnbudget.runs.names import legible
+from turnbudget.runs.records import Record, Row
 from turnbudget.serving.events import CallBegan
 from voice import clock
 from voice.errors import LedgerError, RunError
@@ -29,9 +29,9 @@ from voice.errors import LedgerError, RunError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from turnbudget.records import CallRecord
+    from turnbudget.runs.records import CallRecord
+    from turnbudget.runs.summary import Header
     from turnbudget.serving.events import Happening
-    from turnbudget.summary import Header
 
 BEGUN: Final = "begun.jsonl"
 """Gone once every call in it has its record."""

@@ -15,7 +15,7 @@ from voice.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.compose import Studio
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 Mode: TypeAlias = Literal["full", "light"]
 """How a call is answered: by all there is, or by the shelf and the fast backend."""

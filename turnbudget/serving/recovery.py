@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from turnbudget.records import CallRecord, Row
-from turnbudget.runs import TURNS
+from turnbudget.runs.folder import TURNS
+from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.after.ending import disposition, reason
 from turnbudget.serving.after.vcon import Closed
 from turnbudget.serving.journal import BEGUN, CALLS, Begun, Hold, add_line

@@ -8,18 +8,18 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.around import Around
-from turnbudget.live import LiveCall
-from turnbudget.recording import Recording
-from turnbudget.records import CallRecord
-from turnbudget.serving.after.redacted import Redaction
+from turnbudget.live.around import Around
+from turnbudget.live.call import LiveCall
+from turnbudget.redaction.redacted import Redaction
+from turnbudget.runs.recording import Recording
+from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from voice import clock
 from voice.crew import Crew
 from voice.errors import TurnbudgetError
 
 if TYPE_CHECKING:
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.outlook import Mode

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.compose import open_studio
-from turnbudget.live import live_header
-from turnbudget.names import fresh_folder
+from turnbudget.live.call import live_header
+from turnbudget.runs.names import fresh_folder
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.crm import Crm
 from turnbudget.serving.after.webhooks import HttpPost, Webhooks

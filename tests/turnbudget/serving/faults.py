@@ -14,8 +14,8 @@ import msgspec
 from floors import SAYS, open_tones
 
 from turnbudget.config import dump
-from turnbudget.records import CallRecord, Row
-from turnbudget.runs import TURNS
+from turnbudget.runs.folder import TURNS
+from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
 from turnbudget.serving.server import Server, Settings

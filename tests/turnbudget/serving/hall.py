@@ -8,7 +8,7 @@ import dataclasses
 from floors import QUICK, SAYS, open_tones
 
 from turnbudget.answering import Answering
-from turnbudget.records import Engine
+from turnbudget.runs.records import Engine
 from turnbudget.serving.config import FloorConfig, ServeTable, TenantTable
 from turnbudget.serving.doors.door import Door, Guest
 from turnbudget.serving.doors.once import InMemory

@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 from aiohttp import web
 
-from turnbudget.records import CallRecord, DecisionRow, EntryRow, Row
+from turnbudget.runs.records import CallRecord, DecisionRow, EntryRow, Row
 from turnbudget.serving.events import CallBegan, CallEnded
 from voice import audio, clock
 from voice.clock import SECOND

@@ -8,7 +8,7 @@ from surroundings import SECRET, TOKEN, Scripted, began, ended, wav
 
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
-from turnbudget.recording import Pause
+from turnbudget.runs.recording import Pause
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.ending import DispositionRule
 from turnbudget.serving.after.outside import WebhookTable

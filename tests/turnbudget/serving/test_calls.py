@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from floors import FARS, SAYS, call, serving, until
 
-from turnbudget.records import CallRecord
-from turnbudget.runs import load
+from turnbudget.runs.folder import load
+from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
 from voice.crew import Crew

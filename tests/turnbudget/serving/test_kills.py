@@ -19,11 +19,11 @@ from agents.faq import Faq, Passage
 from council.council import Council
 from council.remote import RemoteAgent, Requester
 from council.seat import Seat
-from turnbudget import runs
 from turnbudget.answering import Answering
 from turnbudget.config import LlmTable, TtsTable, dump
 from turnbudget.mosquitto import Mosquitto
-from turnbudget.records import Engine
+from turnbudget.runs import folder as runs
+from turnbudget.runs.records import Engine
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
 from turnbudget.serving.simulated.caller import over_websocket

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sample_run import SHELF, SLOW, lane, took, turn
 from watched import PRIVATE, TOKEN, began, client, ended, watched, whole_call
 
-from turnbudget.records import EntryRow
+from turnbudget.runs.records import EntryRow
 from turnbudget.serving.admission import Load, judge
 from turnbudget.serving.events import Shed, TurnEnded
 from turnbudget.serving.outlook import Prediction

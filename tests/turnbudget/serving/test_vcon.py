@@ -11,7 +11,7 @@ from surroundings import ROWS, ended, record, row, wav
 
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
-from turnbudget.recording import Pause
+from turnbudget.runs.recording import Pause
 from turnbudget.serving.after.ending import EndReason
 from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon

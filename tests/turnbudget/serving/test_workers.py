@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from floors import QUICK, until
 
+from turnbudget.commands.serve import log_handler
 from turnbudget.config import dump
-from turnbudget.serve import log_handler
 from turnbudget.serving.doors.once import KEPT_US, MOST, InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.workers import Shared, Supervisor, told

@@ -12,7 +12,7 @@ from floors import QUICK, open_tones
 from sample_run import one_call
 
 from turnbudget.config import dump
-from turnbudget.records import CallRecord
+from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.watch.watching import Watching

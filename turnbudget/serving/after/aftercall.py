@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.runs import place
+from turnbudget.runs.folder import place
 from turnbudget.serving.after.ending import disposition, reason
 from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon

@@ -16,7 +16,7 @@ from turnbudget.config import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 
 class EndReason(StrEnum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.records import Record
+from turnbudget.runs.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 LAST: Final = 5
 """Turns that are told."""

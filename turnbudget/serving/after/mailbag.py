@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.records import Record
+from turnbudget.runs.records import Record
 
 if TYPE_CHECKING:
     from pathlib import Path

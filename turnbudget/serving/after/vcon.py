@@ -16,16 +16,16 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
+from turnbudget.runs.summary import spread
 from turnbudget.serving.after.ending import EndReason
-from turnbudget.summary import spread
 from voice import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from turnbudget.recording import Pause
-    from turnbudget.records import CallRecord, Row
+    from turnbudget.runs.recording import Pause
+    from turnbudget.runs.records import CallRecord, Row
     from turnbudget.serving.after.handover import Handover
 
 SYNTAX: Final = "0.3.0"

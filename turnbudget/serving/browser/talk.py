@@ -24,7 +24,7 @@ from voice.lines.control import compact
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from voice.call import Call
     from voice.lines.dialect import Message
     from voice.lines.telephone import TelephoneLine

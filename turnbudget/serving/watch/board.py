@@ -10,14 +10,14 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from turnbudget.runs.summary import spread, superseded_early
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
 from turnbudget.serving.watch.shown import shown
-from turnbudget.summary import spread, superseded_early
 from voice import clock
 
 if TYPE_CHECKING:
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from turnbudget.serving.events import Happening
 
 WINDOW: Final = 500

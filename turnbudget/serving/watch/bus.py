@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aiomqtt import Message
 
     from council.broker import Broker
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from turnbudget.serving.events import Happening
     from turnbudget.serving.watch.commands import Supervised
 

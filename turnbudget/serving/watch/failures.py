@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 LATE_TEXT: Final = "partial text"
 NO_FAULT: Final = "the call ended first"

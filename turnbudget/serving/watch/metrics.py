@@ -14,18 +14,18 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from turnbudget.hits import verdicts
+from turnbudget.runs.hits import verdicts
+from turnbudget.runs.summary import STAGES, superseded_early
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
 from turnbudget.serving.watch.failures import failures
-from turnbudget.summary import STAGES, superseded_early
 from voice import clock
 from voice.ledger import OwnerKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from turnbudget.records import CriticalRow, EntryRow, Row
+    from turnbudget.runs.records import CriticalRow, EntryRow, Row
     from turnbudget.serving.events import Happening
 
 OTHER: Final = "other"

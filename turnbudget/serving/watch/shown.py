@@ -1,7 +1,7 @@
 """What of a row those outside may see: all that was measured, and texts only where they are asked for.
 
 A text is whatever may hold words of the caller's or an answer's; a decision's reason may, its name does not.
-A row's texts were redacted before any watcher was told of it (:mod:`turnbudget.serving.after.redacted`).
+A row's texts were redacted before any watcher was told of it (:mod:`turnbudget.redaction.redacted`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
 
 
 def shown(row: Row, *, texts: bool) -> Row:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from turnbudget.records import LaneRow, Row
+    from turnbudget.runs.records import LaneRow, Row
 
 Value: TypeAlias = str | bool | int | float
 DEFECTS: Final = frozenset(("failed", "silent"))

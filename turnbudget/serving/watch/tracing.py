@@ -12,11 +12,11 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from turnbudget.runs.versions import versions
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.watch.shown import shown
 from turnbudget.serving.watch.spans import parts, turn_span
-from turnbudget.versions import versions
 from voice.errors import MissingEngine
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span as LiveSpan
 
-    from turnbudget.records import Row
+    from turnbudget.runs.records import Row
     from turnbudget.serving.events import Happening
     from turnbudget.serving.watch.spans import Span
 

@@ -1,0 +1,254 @@
+"""The command that replays recorded calls: what a person can ask of it, and what it does then."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+import msgspec
+from rich.console import Console
+
+from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, one_line, say, stop
+from turnbudget.config import Config, Detector, Recogniser, Voice, load
+from turnbudget.progress import Bar
+from turnbudget.recorded import onoff, script
+from turnbudget.recorded.compare import answered_by, look_ahead, side_by_side
+from turnbudget.recorded.conversation import Pacing
+from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import replay as run_replay
+from turnbudget.runs import comparison, folder
+from turnbudget.runs.folder import REPORT
+from turnbudget.runs.names import fresh_folder, run_name
+from turnbudget.runs.terminal import headline, show
+from voice import clock
+from voice.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from turnbudget.runs.folder import Run
+
+
+@click.command(
+    cls=Taught,
+    epilog="""\
+turnbudget replay call.wav                        a stereo recording, the caller on the left
+turnbudget replay calls/ --name monday            every recording of a folder, into runs/monday
+turnbudget replay call.wav --caller-channel 1     the caller on the right
+turnbudget replay a-caller.ul --rate 8000         a raw mu-law pair, with a-agent.ul beside it
+turnbudget replay calls/ --fail-over 800          exit 1 if over 1 % of the turns sound later than 800 ms
+turnbudget replay calls/ --compare-speculation    without and with it, in one table and on both pages
+turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts
+turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:lpu""",
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--clock",
+    "clock_kind",
+    type=click.Choice(get_args(clock.Kind)),
+    default="skip",
+    show_default=True,
+    help="skip: real engines at their real cost, idle time left out. wall: in real time. virtual: scripted "
+    "engines only, the same on every run.",
+)
+@click.option(
+    "--pacing",
+    type=click.Choice(get_args(Pacing)),
+    help="gated (the default): the caller waits for our answer, then for the pause the person made. "
+    "timeline: everything when it was recorded, so that talk-over shows. script: gated, with the events of "
+    "--script.",
+)
+@click.option(
+    "--script",
+    "script_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What happens beside the recording, in TOML: [[event]] with after_turn, do (barge-in, silence or "
+    "hang-up), after_ms, and for a barge-in audio and text.",
+)
+@click.option(
+    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; see `turnbudget config`."
+)
+@click.option("--asr", type=click.Choice(get_args(Recogniser)), help="Who transcribes.")
+@click.option("--tts", type=click.Choice(get_args(Voice)), help="Who speaks.")
+@click.option("--vad", type=click.Choice(get_args(Detector)), help="Who detects speech.")
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="LLM",
+    help="Who answers: simulated:PRESET, a probed FILE.toml, openai:URL, anthropic:MODEL, responses:MODEL. "
+    "Given more than once, each is replayed and all are compared.",
+)
+@click.option(
+    "--council",
+    metavar="MODULE:NAME",
+    help="A council answers: what the function named returns makes one for each call, as "
+    "demos.bank.bank:open_bank does.",
+)
+@click.option(
+    "--bank",
+    metavar="FILE",
+    help="A reply bank of `turnbudget mine`: what callers say next, where they end, and which reply follows. "
+    "Sets [speculation] bank.",
+)
+@click.option(
+    "--speculation/--no-speculation",
+    default=None,
+    help="Work ahead of the caller's last word, or do not, whatever the settings say.",
+)
+@click.option(
+    "--compare-speculation",
+    is_flag=True,
+    help="Replay without and with speculation, all else the same, into NAME-off and NAME-on, and compare.",
+)
+@click.option(
+    "--caller-channel",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Which channel of a recording is the caller's; 0 is the left.",
+)
+@click.option("--rate", type=click.IntRange(1), help="Sample rate (Hz) of raw G.711, which does not say it.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+@click.option("--name", help="Name of the run's folder; by default after the first path, and a new one.")
+@click.option("--force", is_flag=True, help="Replace the run of that name.")
+@click.option(
+    "--fail-over",
+    metavar="MS",
+    type=click.IntRange(1),
+    help="Exit 1 if too many turns have their first sound later than this, or none.",
+)
+@click.option(
+    "--fail-share",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="How many are too many for --fail-over: a larger share of all caller turns.",
+)
+@click.option("--quiet", is_flag=True, help="No waterfalls: only the headline.")
+@one_line
+def replay(**given: Any) -> None:
+    """Replay recorded calls against the agent and measure every turn.
+
+    PATHS are stereo recordings (caller left), pairs ...caller.wav and ...agent.wav, .vcon files, folders of
+    them, or a folder in HarperValley layout (audio/caller, audio/agent, transcript). WAV, FLAC, AIFF and raw
+    G.711 are read.
+
+    The run goes to runs/NAME: turns.jsonl (a row a turn), summary.json, each call as stereo WAV (our voice
+    right), report.html to read, trace.json for Perfetto. A file that cannot be used is named, the others are
+    replayed, and the exit code is 2.
+    """
+    plan = plan_of(given)
+    plans = plans_of(plan, given)
+    if len(plans) > 1:
+        clock.run(look_ahead(plans), given["clock_kind"])
+    made: list[Run] = []
+    for one in plans:
+        made.append(perform(one, given["clock_kind"], quiet=given["quiet"] or len(plans) > 1))
+        click.echo(f"report: {one.folder / REPORT}")
+        if made[-1].summary.truncated:
+            break
+    if len(made) > 1 and len(made) == len(plans):
+        compare(plans, made, given)
+    for run in made[-1:] if given["compare_speculation"] else made:
+        leave(run, given["fail_over"], given["fail_share"])
+
+
+def plans_of(plan: Plan, given: Mapping[str, Any]) -> list[Plan]:
+    """Return the runs of *plan* that the options ask for; raises UsageError."""
+    backends = given["backends"]
+    if not given["compare_speculation"]:
+        return [answered_by(plan, spec, number) for number, spec in enumerate(backends)] or [plan]
+    if len(backends) > 1:
+        raise UsageError("--compare-speculation goes with one --backend at most")
+    if given["speculation"] is not None:
+        raise UsageError("--compare-speculation is both --speculation and --no-speculation")
+    return onoff.both(answered_by(plan, backends[0], 0) if backends else plan)
+
+
+def compare(plans: Sequence[Plan], made: Sequence[Run], given: Mapping[str, Any]) -> None:
+    """Print the runs *made* of *plans* side by side."""
+    if not given["compare_speculation"]:
+        Console().print(side_by_side(zip(given["backends"], made, strict=True)))
+        return
+    both = onoff.compared(plans, made)
+    folder.compare([plan.folder for plan in plans], made, both)
+    Console().print(comparison.table(both))
+
+
+def plan_of(given: Mapping[str, Any]) -> Plan:
+    """Return what the options of ``replay`` ask for; raises UsageError."""
+    config = with_options(load(given["config"]), given)
+    events = script.load(given["script_file"]) if given["script_file"] else ()
+    pacing: Pacing = given["pacing"] or ("script" if events else "gated")
+    if (pacing == "script") != bool(events):
+        raise UsageError("--pacing script and --script FILE go together")
+    name, parent = given["name"], given["out"]
+    endings = onoff.ENDINGS if given["compare_speculation"] else ("",)
+    into = parent / name if name else fresh_folder(parent, run_name(given["paths"]), endings)
+    return Plan(
+        given["paths"],
+        into,
+        config,
+        pacing,
+        given["caller_channel"],
+        given["rate"],
+        events,
+        given["force"],
+    )
+
+
+def with_options(config: Config, given: Mapping[str, Any]) -> Config:
+    """Return *config* with what is named on the command line."""
+    named = {
+        job: msgspec.structs.replace(getattr(config, job), engine=given[job])
+        for job in ("asr", "tts", "vad")
+        if given[job]
+    }
+    if given["council"]:
+        named["council"] = msgspec.structs.replace(config.council, open=given["council"])
+    if given["bank"]:
+        named["speculation"] = msgspec.structs.replace(config.speculation, bank=given["bank"])
+    config = msgspec.structs.replace(config, **named)
+    on = given["speculation"]
+    return config if on is None else onoff.speculating(config, on=on)
+
+
+def perform(plan: Plan, kind: clock.Kind, *, quiet: bool = False) -> Run:
+    """Replay *plan* with a progress bar, and show the run."""
+    console = Console(stderr=True)
+    with Bar(console) as bar:
+        run = clock.run(run_replay(plan, bar.progress()), kind)
+    if quiet:
+        Console().print(headline(run.summary))
+    else:
+        show(run)
+    return run
+
+
+def leave(run: Run, fail_over: int | None, share: float) -> None:
+    """Say what went wrong, and leave with the code for it if anything did."""
+    for fault in run.summary.faults:
+        say(fault)
+    if run.summary.truncated:
+        sys.exit(INTERRUPTED)
+    if run.summary.faults:
+        sys.exit(USAGE)
+    turns = [row for row in run.rows if row.kind == "turn"]
+    over_us = (fail_over or 0) * clock.MS
+    late = [row for row in turns if row.first_sound_us is None or row.first_sound_us > over_us]
+    if fail_over and len(late) > share * len(turns):
+        stop(
+            f"{len(late)} of {len(turns)} turns sounded later than {fail_over} ms or never,"
+            f" and {share:.1%} may",
+            MISSED,
+        )

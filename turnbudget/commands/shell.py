@@ -1,0 +1,95 @@
+"""What the command line says when something cannot be done: one line on stderr, and an exit code.
+
+Exit codes: 0 done; 1 the run missed the mark that ``--fail-over`` sets; 2 something given cannot be used,
+be it one file of many, or an engine asked for is not installed; 3 a component or we ourselves failed;
+130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
+
+import click
+
+from turnbudget.runs.names import legible
+from voice.errors import MissingEngine, TurnbudgetError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MISSED: Final = 1
+USAGE: Final = 2
+BROKEN: Final = 3
+INTERRUPTED: Final = 130
+
+
+def one_line(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn our errors, and Ctrl-C, into one line on stderr and an exit code."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except TurnbudgetError as error:
+            theirs = isinstance(error, UsageError | MissingEngine)
+            stop(str(error), USAGE if theirs else BROKEN)
+        except KeyboardInterrupt:
+            stop("ended by Ctrl-C before there was anything to report", INTERRUPTED)
+
+    return run
+
+
+def stop(fault: str, code: int) -> NoReturn:
+    """Say what is wrong and leave."""
+    say(fault)
+    sys.exit(code)
+
+
+def say(fault: str) -> None:
+    """Put *fault* on stderr: one line."""
+    click.echo(f"turnbudget: {legible(' '.join(fault.split()))}", err=True)
+
+
+class Taught(click.Command):
+    """A command that shows examples as they were written, line by line."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples below the options."""
+        del ctx
+        if self.epilog:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+
+
+class Later(Taught):
+    """A command of which only the name and one line are known until it is called for."""
+
+    def __init__(self, name: str, spec: str, summary: str) -> None:
+        """Stand for the command that *spec* (``module:name``) names."""
+        super().__init__(name, short_help=summary)
+        self._spec = spec
+
+    def imported(self) -> click.Command:
+        """Return the command itself."""
+        module, _, attribute = self._spec.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+class Teaching(click.Group):
+    """A group of commands with examples; what is heavy to import is imported when it is called for."""
+
+    command_class = Taught
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that *args* call for."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.imported() if isinstance(command, Later) else command, rest

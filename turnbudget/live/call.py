@@ -1,0 +1,192 @@
+"""A live call: somebody on a real line, measured and written down like a replay.
+
+Nobody wrote down beforehand what the caller will say, so a turn's zero is the detector's last voiced sample
+and there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from turnbudget.live.around import Around, expected, learn, slots
+from turnbudget.runs.names import legible
+from turnbudget.runs.records import CallRecord, LaneRow
+from turnbudget.runs.rows import row
+from turnbudget.runs.summary import Header
+from turnbudget.runs.versions import versions
+from turnbudget.runs.written import Written
+from voice import clock
+from voice.call import Call
+from voice.crew import Crew
+from voice.lines.report import Reports
+from voice.reference import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from turnbudget.compose import Studio
+    from turnbudget.runs.folder import RunWriter
+    from turnbudget.runs.records import Row
+    from voice.line import Line
+    from voice.parts import Entry
+
+LOOK_US: Final = 100 * clock.MS
+"""How often somebody who follows the caller's words is told how they read now."""
+
+
+class LiveCall:
+    """One call on *line*; without a *writer* or a place for its *sound* nothing goes to disk."""
+
+    def __init__(  # noqa: PLR0913 - whose call, with what, and who is told of it
+        self,
+        line: Line,
+        studio: Studio,
+        writer: RunWriter | None,
+        *,
+        name: str,
+        told: Callable[[Row], None],
+        partial: Callable[[str], None] | None = None,
+        source: str = "live",
+        half_duplex: bool = False,
+        around: Around | None = None,
+        sound: Path | None = None,
+        transfers: bool = False,
+        parting_us: int = 0,
+    ) -> None:
+        """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
+
+        *half_duplex* is for a line that brings our own voice back, *transfers* for one that can send the
+        caller on; *around* says what is recorded, redacted and known beforehand. In the folder *sound* the
+        recording alone is kept, as far as the disk goes along: who is told the rows writes them. Silence of
+        *parting_us* behind our goodbye ends the call. Raises ConfigError where the studio's recogniser is a
+        scripted one: it needs a transcript.
+        """
+        self._line = line
+        self._budget_us = studio.budget_us
+        self._name = name
+        self._partial = partial
+        self._source = source
+        self._reference = Reference()
+        self._around = around or Around()
+        parts = studio.parts(line, self._reference, words=False)
+        manners = replace(studio.manners, half_duplex=half_duplex, transfers=transfers, parting_us=parting_us)
+        self._call = Call(parts, manners, self._entry, taped=writer is not None or sound is not None)
+        self._responder = parts.responder
+        self.recording = self._around.recording
+        """Whether there is consent; it can be paused while something is said that may not be kept."""
+        self.recording.begin(self._call.epoch_us)
+        self._written = Written(
+            self._call, writer, name=name, told=told, recording=self.recording, sound=sound
+        )
+
+    @property
+    def call(self) -> Call:
+        """The call itself, to look at."""
+        return self._call
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """What is known by now of what the caller wants, redacted; empty if the responder does not tell."""
+        return self._around.redaction.slots(slots(self._responder), self._around.sensitive)
+
+    async def run(self) -> CallRecord:
+        """Take the call to its end and return its record; one that is cancelled is written as it came."""
+        async with Crew() as crew:
+            if self._partial:
+                crew.create_task(self._follow(self._partial), name="partial text")
+            if self._around.facts:
+                crew.create_task(learn(self._responder, self._around.facts), name="facts")
+            if self._around.sensitive:
+                minding = self.recording.mind(lambda: expected(self._responder), self._around.sensitive)
+                crew.create_task(minding, name="recording")
+            await self._written.run()
+        return self.record()
+
+    def record(self) -> CallRecord:
+        """Return what there is to say of the call, ended or broken off."""
+        line = self._line if isinstance(self._line, Reports) else None
+        notes = (*(line.notes() if line else ()), *self.recording.notes(), *self._written.notes)
+        record = CallRecord(
+            call=self._name,
+            source=legible(self._source),
+            length_us=self._written.length_us,
+            turns=self._written.turns,
+            audio=self._written.audio,
+            ended=legible((line and line.ended) or self._call.ended or "broken off"),
+            notes=tuple(map(legible, notes)),
+        )
+        return self._around.redaction.record(record)
+
+    async def _follow(self, partial: Callable[[str], None]) -> None:
+        """Tell *partial* how the utterance reads that the caller is in, '' when it is over."""
+        last = ""
+        while True:
+            await clock.sleep(LOOK_US)
+            stretch = self._call.ear.stretch
+            text = stretch.text if stretch else ""
+            if text != last:
+                partial(text)
+                last = text
+
+    def _entry(self, entry: Entry) -> None:
+        """Take a turn's account as it ends."""
+        new = row(
+            self._name,
+            entry,
+            call_epoch_us=self._call.epoch_us,
+            media_epoch_us=self._call.ear.epoch_us,
+            reference=self._reference,
+            has_words=False,
+            budget_us=self._budget_us,
+        )
+        said = entry.utterance
+        clean = self._around.redaction.row(
+            new,
+            keys=said.keys if said else (),
+            hidden=self.recording.over(new.speech_began_call_us, new.speech_ended_call_us),
+        )
+        self._written.add(msgspec.structs.replace(clean, lanes=(*new.lanes, *self._under_way(new))))
+
+    def _under_way(self, turn: Row) -> Sequence[LaneRow]:
+        """Return where in *turn* its sound was under way outside us, if the line knows."""
+        lag = self._line.lag if isinstance(self._line, Reports) else None
+        if lag is None:
+            return ()
+        spans = [("in", 0, lag.into_us)] if turn.kind == "turn" else []
+        if turn.first_sound_us is not None:
+            spans.append(("out", turn.first_sound_us - lag.out_us, turn.first_sound_us))
+        return [
+            LaneRow(name=f"{lag.carrier} {way}", began_us=began, ended_us=ended, outcome="measured")
+            for way, began, ended in spans
+        ]
+
+
+def live_header(  # noqa: PLR0913 - what a run knows of itself
+    studio: Studio,
+    calls: Sequence[CallRecord],
+    *,
+    name: str,
+    began: str | None,
+    faults: Sequence[str] = (),
+    truncated: bool = False,
+) -> Header:
+    """Return the header of a run of live *calls* with the engines of *studio*; on the running clock."""
+    return Header(
+        name=legible(name),
+        clock=clock.kind(),
+        pacing="live",
+        began=began,
+        seed=0,
+        versions=versions("sounddevice", "pywebrtc-audio"),
+        engines=studio.engines,
+        budget_us=studio.budget_us,
+        speculation=studio.config.speculates,
+        calls=tuple(calls),
+        usd=studio.answering.usd(),
+        faults=tuple(map(legible, faults)),
+        truncated=truncated,
+    )

@@ -1,0 +1,79 @@
+"""Runs of the same recordings side by side: what each backend costs the caller in time, and us in money."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from turnbudget.answering import open_answering
+from turnbudget.runs.readings import ms
+from voice import clock
+from voice.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turnbudget.recorded.replay import Plan
+    from turnbudget.runs.folder import Run
+    from turnbudget.runs.records import Row, Spread, Summary
+
+MINUTE_US = 60 * clock.SECOND
+
+
+def answered_by(plan: Plan, spec: str, number: int) -> Plan:
+    """Return *plan* with the LLM *spec* answering, in a folder of its own if it is not the first."""
+    llm = msgspec.structs.replace(plan.config.llm, backend=spec)
+    folder = plan.folder.with_name(f"{plan.folder.name}-{number + 1}") if number else plan.folder
+    return replace(plan, folder=folder, config=msgspec.structs.replace(plan.config, llm=llm))
+
+
+async def look_ahead(plans: Iterable[Plan]) -> None:
+    """Refuse what the last of *plans* would be refused for, before the first has run."""
+    for plan in plans:
+        if plan.folder.exists() and not plan.force:
+            raise RunError(
+                "the run folder exists", where=str(plan.folder), remedy="choose another --name, or --force"
+            )
+        answering = open_answering(plan.config)
+        try:
+            await answering.ready()
+        finally:
+            await answering.aclose()
+
+
+def side_by_side(runs: Iterable[tuple[str, Run]]) -> Table:
+    """Return a table of *runs*, each under its name."""
+    table = Table(box=SIMPLE_HEAD, caption="p50 / p95 / p99 in ms; late: sounds after the budget, or never")
+    table.add_column("backend", overflow="fold")
+    for name in ("first sound", "first answer", "late", "$/minute"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, run in runs:
+        table.add_row(
+            name.removeprefix("simulated:"),
+            _spread(run.summary.first_sound),
+            _spread(run.summary.first_answer),
+            late(run.rows, run.summary.budget_us),
+            price(run.summary),
+        )
+    return table
+
+
+def _spread(spread: Spread) -> str:
+    return " / ".join(ms(us).removesuffix(" ms") for us in (spread.p50_us, spread.p95_us, spread.p99_us))
+
+
+def late(rows: Iterable[Row], budget_us: int) -> str:
+    """Return the share of caller turns whose first sound came later than *budget_us*, or never."""
+    turns = [row for row in rows if row.kind == "turn"]
+    missed = sum(row.first_sound_us is None or row.first_sound_us > budget_us for row in turns)
+    return f"{missed / len(turns):.1%}" if turns else "–"
+
+
+def price(summary: Summary) -> str:
+    """Return the price of a minute of call by the backend's own rates, – where it names none."""
+    minutes = sum(call.length_us for call in summary.calls) / MINUTE_US
+    return "–" if summary.usd is None or not minutes else f"{summary.usd / minutes:.5f}"

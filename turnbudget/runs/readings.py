@@ -1,0 +1,110 @@
+"""How the numbers of a run are written: rounded so that nothing flatters, and n beside each share.
+
+Wrong hits and hits are always written together, the wrong ones first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.runs.records import Share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from turnbudget.runs.records import CallRecord, Spread, Summary
+
+SHORT_US: Final = 10_000
+"""Below 10 ms a tenth of a millisecond is worth saying."""
+
+
+def ms(us: int | None) -> str:
+    """Return *us* as milliseconds, rounded up: what missed a budget never reads as if it had kept it."""
+    if us is None:
+        return "–"
+    if 0 < us < SHORT_US and us % 1_000:
+        return f"{-(-us // 100) / 10:.1f} ms"
+    return f"{-(-us // 1_000):,} ms".replace("-", "−")
+
+
+def cpu(us: int) -> str:
+    """Return *us* of CPU as milliseconds; of 0 nobody knows whether it was measured."""
+    return ms(us or None)
+
+
+def percent(share: Share) -> str:
+    """Return *share* in percent, rounded down: 1,999 of 2,000 is not 100 %."""
+    return f"{share.count * 1_000 // share.of / 10:.1f} %" if share.of else "–"
+
+
+def good(share: Share) -> str:
+    """Return a *share* of what is wanted, with its n."""
+    return f"{percent(share)} ({share.count} of {share.of})"
+
+
+def bad(share: Share) -> str:
+    """Return a *share* of what is not wanted, rounded up: 1 of 2,000 is not 0 %."""
+    rate = f"{-(-share.count * 1_000 // share.of) / 10:.1f} %" if share.of else "–"
+    return f"{rate} ({share.count} of {share.of})"
+
+
+def spread(values: Spread) -> str:
+    """Return the percentiles of *values* with their n."""
+    if not values.n:
+        return "– (n 0)"
+    ranks = (("p50", values.p50_us), ("p90", values.p90_us), ("p95", values.p95_us), ("p99", values.p99_us))
+    return "  ".join(f"{name} {ms(us)}" for name, us in ranks) + f"  (n {values.n})"
+
+
+def tasks(calls: Iterable[CallRecord]) -> tuple[Share, Share]:
+    """Return how many tasks and how many slots of *calls* were right, of those where that is known."""
+    known = [call.task for call in calls if call.task]
+    right = sum(task.found == task.wanted for task in known)
+    slots, held = sum(task.slots for task in known), sum(task.slots_right for task in known)
+    return _share(right, len(known)), _share(held, slots)
+
+
+def _share(count: int, of: int) -> Share:
+    return Share(count=count, of=of, share=count / of if of else None)
+
+
+def headline(summary: Summary) -> Iterator[str]:
+    """Yield the numbers of a run a line each, the share of all caller turns in time first."""
+    inside, early = summary.in_time, summary.superseded_early.count
+    budget = ms(summary.budget_us)
+    if inside.of:
+        share = percent(inside)
+        yield f"{share} of all caller turns sounded within {budget} ({inside.count} of {inside.of})"
+    else:
+        yield "no caller turns"
+    if early:
+        yield f"  {early} of the others: the caller took the turn back inside the budget, before any sound"
+    yield f"  first answer within 200 ms  {good(summary.under_200)}"
+    yield f"  first answer within {budget}  {good(summary.answered_in_time)}"
+    yield f"  false cuts  {bad(summary.false_cuts)}"
+    yield f"  wrong hits  {bad(summary.wrong_hits)}, hits  {good(summary.hits)}"
+    yield from _ahead(summary)
+    yield f"  first sound   {spread(summary.first_sound)}"
+    yield f"  first answer  {spread(summary.first_answer)}"
+    for name, counts in (("outcomes", summary.outcomes), ("end of speech by", summary.ended_by)):
+        yield f"  {name}  " + (", ".join(f"{what} {n}" for what, n in counts.items() if n) or "–")
+    yield f"  beside the path  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
+    if summary.wer is not None:
+        yield f"  word errors  {summary.wer.rate * 100:.1f} % of {summary.wer.words:,} words"
+    right, slots = tasks(summary.calls)
+    if right.of:
+        yield f"  tasks  {right.count} of {right.of} right, slots {slots.count} of {slots.of}"
+    if summary.usd is not None:
+        yield f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
+
+
+def _ahead(summary: Summary) -> Iterator[str]:
+    """Yield what the guesses came to, and what they cost."""
+    if not summary.speculation:
+        yield "  speculation  off"
+        return
+    made = summary.guesses
+    starts, foreseen = (f"{share.count} of {share.of}" for share in (made.head_starts, made.foreseen))
+    yield f"  head starts kept  {starts}, answers foreseen  {foreseen}"
+    yield f"  work ahead  saved {ms(made.saved_us)}, on guesses not used {ms(made.unused_us)}"
+    yield f"  CPU of renders not used  {cpu(made.unused_cpu_us)} (finished renders; thinking is not measured)"

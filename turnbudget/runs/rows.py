@@ -1,0 +1,153 @@
+"""From a turn's account to the row that is written: the zero set right, every time counted from it.
+
+Where the recording has word times the true end of speech is the reference's, and the account is moved onto
+it; where it has none the detector's last voiced sample stays the zero, and the row says which.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnbudget.runs.records import CriticalRow, DecisionRow, EntryRow, GuessRow, LaneRow, Row
+
+if TYPE_CHECKING:
+    from voice.ledger import Account
+    from voice.parts import Entry
+    from voice.reference import Reference
+
+
+def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
+    call: str,
+    entry: Entry,
+    *,
+    call_epoch_us: int,
+    media_epoch_us: int,
+    reference: Reference,
+    has_words: bool,
+    budget_us: int,
+) -> Row:
+    """Return *entry* as a row of *call*, whose clock began at *call_epoch_us*.
+
+    *reference* counts in the caller's media, whose first sample sounded at *media_epoch_us*; it knows where
+    turns end, and, if it *has_words*, what was said.
+    """
+    account = entry.account
+    detected = account.zero_us
+    true_end = None
+    utterance = entry.utterance
+    if utterance:
+        true_end = reference.last_end(detected - media_epoch_us, utterance.decided_us - media_epoch_us)
+        if true_end is not None:
+            account = account.since(true_end + media_epoch_us)
+    zero = account.zero_us
+    sound = account.first_sound_us
+    return Row(
+        kind=entry.kind,
+        call=call,
+        turn=entry.number,
+        outcome=account.outcome,
+        heard=utterance.written if utterance else "",
+        asked=entry.asked,
+        said=entry.said,
+        reference=reference.take(zero - media_epoch_us) if has_words and utterance else None,
+        speech_began_call_us=(utterance.began_us if utterance else zero) - call_epoch_us,
+        speech_ended_call_us=zero - call_epoch_us,
+        speech_ended_by="vad" if true_end is None else "reference",
+        vad_ended_call_us=detected - call_epoch_us,
+        budget_us=budget_us,
+        first_sound_us=_after(zero, sound),
+        first_answer_us=_after(zero, account.first_answer_us),
+        closed_us=account.closed_us - zero,
+        witness_us=_after(zero, account.witness_us),
+        false_cut=bool(utterance and sound and reference.goes_on_after(sound - media_epoch_us)),
+        entries=_entries(account),
+        lanes=tuple(
+            LaneRow(
+                name=lane.name,
+                began_us=lane.began_us - zero,
+                ended_us=(lane.began_us if lane.ended_us is None else lane.ended_us) - zero,
+                outcome=lane.outcome,
+                saved_us=lane.saved_us,
+                wasted_us=lane.wasted_us,
+            )
+            for lane in account.lanes
+        ),
+        decisions=tuple(
+            DecisionRow(at_us=decision.at_us - zero, took=decision.took, because=decision.because)
+            for decision in account.decisions
+        ),
+        guesses=tuple(
+            GuessRow(
+                said=guess.said,
+                text=guess.text,
+                odds=None if guess.odds is None else round(guess.odds, 3),
+                ready=guess.ready,
+                because=guess.because,
+                outcome=guess.outcome,
+                saved_us=guess.saved_us,
+                wasted_us=guess.wasted_us,
+                cpu_us=guess.cpu_us,
+            )
+            for guess in account.guesses
+        ),
+        critical=_critical(account),
+    )
+
+
+def unheard(  # noqa: PLR0913 - whose turn, when, and what it waited for
+    call: str,
+    number: int,
+    *,
+    began_us: int,
+    ended_us: int,
+    text: str | None,
+    waited_us: int,
+    budget_us: int,
+) -> Row:
+    """Return the row of a turn that the recording has and that nobody heard: it was owed an answer.
+
+    *text* is what the reference says was said; ``None`` if it was a detector that found the turn.
+    """
+    return Row(
+        kind="turn",
+        call=call,
+        turn=number,
+        outcome="silent",
+        heard="",
+        said="",
+        reference=text,
+        speech_began_call_us=began_us,
+        speech_ended_call_us=ended_us,
+        speech_ended_by="vad" if text is None else "reference",
+        vad_ended_call_us=ended_us,
+        budget_us=budget_us,
+        first_sound_us=None,
+        first_answer_us=None,
+        closed_us=waited_us,
+        witness_us=None,
+        entries=(EntryRow(stage="endpoint", us=waited_us, owner="vad heard nothing", owner_kind="service"),),
+    )
+
+
+def _after(zero: int, instant: int | None) -> int | None:
+    return None if instant is None else instant - zero
+
+
+def _entries(account: Account) -> tuple[EntryRow, ...]:
+    return tuple(
+        EntryRow(
+            stage=entry.stage,
+            us=entry.us,
+            owner=entry.owner.name,
+            owner_kind=entry.owner.kind,
+            outcome=entry.outcome,
+        )
+        for entry in account.entries
+    )
+
+
+def _critical(account: Account) -> CriticalRow | None:
+    longest = account.critical
+    if longest is None:
+        return None
+    return CriticalRow(stage=longest.stage, owner=longest.owner.name, us=longest.us)
