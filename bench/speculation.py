@@ -138,7 +138,8 @@ async def head_start(council: Council, shelf: Shelf, crew: Crew) -> int:
         if silence_us == BOUNDS.settled_us:
             chosen.set()
 
-    speculation.paused(Question(WISH, (), budget, draft, crew, budget, guess=True), draft, wait)
+    question = Question(WISH, (), budget, draft, crew, budget, guess=True)
+    speculation.paused(question, draft, wait, audio.silence(0))
     await chosen.wait()
     took = clock.now() - began
     speculation.hang_up()

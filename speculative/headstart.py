@@ -6,6 +6,7 @@ unheard, and what it cost is told.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,10 +17,11 @@ from voice.sentences import split
 from voice.text import speakable
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
     from speculative.shelf.call_shelf import CallShelf
+    from voice.audio import Int16
+    from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
     from voice.ledger import Ledger
     from voice.responder import Question, Reply, Responder
@@ -38,6 +40,8 @@ class HeadStart:
     ended: float | None
     """How many of those who said this had ended, by the reply bank."""
     began_us: int
+    opinion: asyncio.Task[float | None] | None = None
+    """How likely its pause is an end, by its sound; ``None``: nobody was asked."""
     task: asyncio.Task[None] | None = None
     reply: Reply | None = None
     ready_us: int | None = None
@@ -90,6 +94,7 @@ class HeadStart:
                 ready=self.ready_us is not None,
                 ended=self.ended,
                 parting=self.question.parting,
+                sounds_ended=self._sounds_ended(),
             )
             chosen = silence(known, pauses_us, bounds)
             self.because = f"{chosen.us // clock.MS} ms: {chosen.because}"
@@ -101,6 +106,8 @@ class HeadStart:
             if self.reply and not self.over:
                 choose()
                 await self._make_ready(self.reply, shelf)
+                if self.opinion:
+                    await asyncio.wait([self.opinion])
         except ComponentError as error:
             self.draft.decide("no head start", str(error))
         except Exception as error:  # noqa: BLE001 - an agent may raise anything; it costs the head start only
@@ -108,6 +115,11 @@ class HeadStart:
         finally:
             self.done_us = clock.now()
         choose()
+
+    def _sounds_ended(self) -> float | None:
+        """Return the second opinion; ``None`` where there is none, or it failed."""
+        known = self.opinion and self.opinion.done() and not self.opinion.cancelled()
+        return self.opinion.result() if self.opinion and known else None
 
     async def _make_ready(self, reply: Reply, shelf: CallShelf) -> None:
         """Render the reply's opening, if the shelf does not have it."""
@@ -119,3 +131,12 @@ class HeadStart:
             await shelf.keep(pieces[0], self.question.budget)
         self.ready_us = clock.now()
         self.rendered_us = self.ready_us - began
+
+
+async def second_opinion(model: EndOfTurn, sound: Int16, draft: Ledger) -> float | None:
+    """Return how likely *sound* ends there, by *model*; whatever it raises costs the opinion only."""
+    try:
+        return await model.ended(sound)
+    except Exception as error:  # noqa: BLE001 - a model may raise anything
+        draft.decide("no second opinion", f"{type(error).__name__}: {error}")
+        return None

@@ -10,21 +10,25 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from speculative.headstart import HeadStart
+from speculative.headstart import HeadStart, second_opinion
 from speculative.prepare import Likely, Prepare
 from speculative.shelf.pieces import pieces, plain
 from voice import clock
+from voice.end_of_turn import LISTENS_US
 from voice.ledger import Guess
 from voice.responder import Foresees
 from voice.same import same
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Sequence
 
     from speculative.lore import Lore
     from speculative.ranks import Ranks
     from speculative.shelf.call_shelf import CallShelf
+    from voice.audio import Int16
     from voice.crew import Crew
+    from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
     from voice.ledger import Ledger
     from voice.responder import Question, Reply, Responder, Said
@@ -37,13 +41,15 @@ PAUSES: Final = 4
 class Speculation:
     """One call's work ahead; see :class:`~voice.ahead.Ahead`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a guess is made of
         self,
         responder: Responder,
         shelf: CallShelf,
         bounds: Endpointing,
         ranks: Ranks,
         lore: Lore | None = None,
+        *,
+        second: EndOfTurn | None = None,
     ) -> None:
         self._responder = responder
         self._shelf = shelf
@@ -57,6 +63,10 @@ class Speculation:
         self._starts: list[HeadStart] = []
         self._pauses: deque[int] = deque(maxlen=PAUSES)
         self._told: list[Guess] = []
+        self._second = second
+        self._opinion: asyncio.Task[float | None] | None = None
+        self._opinion_of = 0
+        self.listens_us = LISTENS_US if second else 0
 
     def begin(self, crew: Crew) -> None:
         """Begin the call."""
@@ -81,17 +91,33 @@ class Speculation:
         self._mined = self._lore.likely(self._asked, said) if self._lore else ()
         self._prepare.want((*self._foreseen, *self._mined))
 
-    def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
+    def paused(
+        self, question: Question, draft: Ledger, wait: Callable[[int, str], None], sound: Int16
+    ) -> None:
         """Give the responder a head start; one on other words of this pause is dropped."""
         self._prepare.rest()
         if self._starts and not self._starts[-1].over:
             self._starts[-1].drop()
         ended = self._lore.ended(asked(question.history), question.said) if self._lore else None
-        start = HeadStart(question, draft, wait, ended, clock.now())
+        start = HeadStart(question, draft, wait, ended, clock.now(), self._heard_out(draft, sound))
         self._starts.append(start)
         start.task = self._crew.create_task(
             start.run(self._responder, self._shelf, tuple(self._pauses), self._bounds), name="head start"
         )
+
+    def _heard_out(self, draft: Ledger, sound: Int16) -> asyncio.Task[float | None] | None:
+        """Ask for a second opinion on this pause, once; ``None`` if there is nobody to ask."""
+        if self._second and (self._opinion is None or self._opinion_of != draft.zero_us):
+            self._let_go()
+            asking = second_opinion(self._second, sound, draft)
+            self._opinion = self._crew.create_task(asking, name="second opinion")
+            self._opinion_of = draft.zero_us
+        return self._opinion
+
+    def _let_go(self) -> None:
+        if self._opinion:
+            self._opinion.cancel()
+            self._opinion = None
 
     def went_on(self) -> None:
         """Drop the head start, if this pause had one: its words were not all."""
@@ -99,6 +125,7 @@ class Speculation:
             start = self._starts[-1]
             start.drop()
             self._pauses.append(clock.now() - start.draft.zero_us)
+            self._let_go()
 
     def settle(self, said: str, ledger: Ledger) -> None:
         """Take up the head start on what was *said*, and tell what every guess came to."""
@@ -107,6 +134,7 @@ class Speculation:
             used = start is self._starts[-1] and not start.dropped and same(start.said, said)
             self._settle(start, ledger, used=used)
         self._starts = []
+        self._let_go()
         spent = self._prepare.take_spent()
         likely = {one.text: one for one in (*self._mined, *self._foreseen)}
         for text in dict.fromkeys((*likely, *spent)):
@@ -170,6 +198,7 @@ class Speculation:
         """Forget the call, and every sound that holds its caller's data."""
         for start in self._starts:
             start.drop()
+        self._let_go()
         self._prepare.stop()
         self._shelf.close()
 

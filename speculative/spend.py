@@ -13,9 +13,10 @@ nobody understands them                      patient  there is nothing to say ye
 anything else                                usual    longer for a caller who pauses longer
 ===========================================  =======  ==========================================
 
-*Patient* is the longest that keeps the promise to whoever has ended. Once we have said goodbye, nothing more
-is expected, so nobody is waited for *part* or *most*. A reply that rests on an effect which nobody has
-announced is never ready before the usual silence. Whatever else is chosen lies within the bounds.
+*Patient* is the longest that keeps the promise to whoever has ended. Where an end-of-turn model listens as
+well, nobody is *settled* who sounds unfinished to it. Once we have said goodbye, nothing more is expected, so
+nobody is waited for *part* or *most*. A reply that rests on an effect which nobody has announced is never
+ready before the usual silence. Whatever else is chosen lies within the bounds.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ LONGER: Final = (6, 5)
 """A caller is given 6/5 of the longest pause they lately spoke on after, while that keeps the promise."""
 RELEASE_US: Final = 60_000
 """A word that ends in p, t or k is not over before its release, which may come 200 ms after the voice."""
+UNFINISHED: Final = 0.05
+"""Below this likelihood a voice sounds unfinished."""
 _STOPS: Final = re.compile(r"(?:[ptk]|ck|ic|que)\W*$", re.IGNORECASE)
 
 
@@ -67,6 +70,14 @@ class Words:
     """Of those who pause after this, how many have ended, by the reply bank; ``None``: it does not know."""
     parting: bool = False
     """Whether we have said goodbye."""
+    sounds_ended: float | None = None
+    """How likely they are all by their sound, by an end-of-turn model; ``None``: there is none."""
+
+    @property
+    def done(self) -> bool:
+        """Whether a reply may sound as soon as it is ready."""
+        unfinished = self.sounds_ended is not None and self.sounds_ended < UNFINISHED
+        return self.ready and not self.acts and not unfinished
 
     @property
     def goes_on(self) -> bool:
@@ -108,7 +119,7 @@ def _awaited(words: Words, bounds: Endpointing) -> Silence | None:
 
 def _whole(words: Words, bounds: Endpointing) -> Silence | None:
     """Wait for nothing more where all is said and ready."""
-    if words.settled and words.ready and not words.acts:
+    if words.settled and words.done:
         return _settled(words, bounds, "it is settled, and the reply is ready")
     return None
 
@@ -126,7 +137,7 @@ def _open(words: Words, bounds: Endpointing) -> Silence | None:
 def _ended(words: Words, bounds: Endpointing) -> Silence | None:
     """Wait for nothing more where others had none."""
     ended = words.ended or 0.0
-    if ended >= ENDS and words.ready and not words.acts:
+    if ended >= ENDS and words.done:
         return _settled(words, bounds, f"{ended:.0%} of those who pause here have ended, and it is ready")
     return None
 
@@ -136,6 +147,8 @@ def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silen
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else bounds.patient_us
     usual = max(bounds.silence_us, min(longest, bounds.patient_us))
     why = "it may go on" if not words.settled else "the reply is not ready"
+    if words.settled and words.ready:
+        why = f"it sounds unfinished ({words.sounds_ended or 0:.0%})"
     if words.acts:
         why = "the reply has an effect"
     if not words.understood:

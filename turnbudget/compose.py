@@ -21,6 +21,7 @@ from turnbudget.runs.records import Engine
 from voice import clock
 from voice.asr import choose as transcribers
 from voice.asr.scripted import Scripted as ScriptedTranscriber
+from voice.end_of_turn import SmartTurn
 from voice.errors import ConfigError
 from voice.forecast import Cost, Forecast
 from voice.parts import Parts
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from turnbudget.phrases import Spoken
     from voice.asr.transcriber import Transcriber
+    from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
     from voice.line import Line
     from voice.parts import Manners
@@ -99,6 +101,8 @@ class Studio:
     library: Library | None = None
     """A reply bank, if the configuration names one."""
     ranks: Ranks = field(default_factory=Ranks)
+    second: EndOfTurn | None = None
+    """Who hears by a pause's sound whether it is the end; ``None``: nobody."""
 
     @property
     def budget_us(self) -> int:
@@ -153,7 +157,8 @@ class Studio:
         if self.shelf is None:
             return None
         lore = Lore(self.library) if self.library else None
-        return Speculation(responder, self.shelf.for_call(), self.endpointing, self.ranks, lore)
+        shelf = self.shelf.for_call()
+        return Speculation(responder, shelf, self.endpointing, self.ranks, lore, second=self.second)
 
     async def aclose(self) -> None:
         """End the engines."""
@@ -162,11 +167,12 @@ class Studio:
 
 def check(config: Config, kind: clock.Kind) -> None:
     """Refuse what cannot go together before anything is loaded; raises ConfigError."""
-    real = [
-        f"{job}.engine = {name!r}"
-        for job, name in (("asr", config.asr.engine), ("tts", config.tts.engine))
-        if name not in {"auto", "scripted"}
-    ]
+    named = {
+        "asr.engine": config.asr.engine,
+        "tts.engine": config.tts.engine,
+        "endpoint.second_opinion": config.endpoint.second_opinion,
+    }
+    real = [f"{key} = {name!r}" for key, name in named.items() if name not in {"auto", "scripted", "none"}]
     if kind == "virtual" and real:
         raise ConfigError(
             f"{' and '.join(real)}: a real engine takes real time",
@@ -197,11 +203,15 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         shelf = await open_shelf(config, voice, answering, progress) if config.speculates else None
         if shelf:
             closing.push_async_callback(shelf.aclose)
+        second = await open_second(config)
+        if second:
+            closing.push_async_callback(second.aclose)
         engines = (
             Engine(job="vad", name=vad, why=vad_why),
             Engine(job="asr", name=asr_name, why=asr_why),
             answering.engine,
             Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
+            *([Engine(job="end of turn", name=second.name, why="asked for")] if second else ()),
         )
         return Studio(
             config=config,
@@ -214,8 +224,15 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
             engines=engines,
             shelf=shelf,
             library=library,
+            second=second,
             closing=closing.pop_all(),
         )
+
+
+async def open_second(config: Config) -> SmartTurn | None:
+    """Return who hears by a pause's sound whether it is the end, if the configuration names one."""
+    wanted = config.endpoint.second_opinion == "smart-turn" and config.speculates
+    return await clock.offload(SmartTurn) if wanted else None
 
 
 def open_library(config: Config) -> Library | None:

@@ -22,6 +22,7 @@ Ms = Annotated[int, msgspec.Meta(ge=0, le=3_600_000)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
 Recogniser: TypeAlias = Literal["auto", "moonshine", "vosk", "scripted"]
 Detector: TypeAlias = Literal["auto", "silero", "energy", "scripted"]
+Opinion: TypeAlias = Literal["none", "smart-turn"]
 Voice: TypeAlias = Literal["auto", "pyttsx3", "piper", "scripted"]
 
 
@@ -34,7 +35,8 @@ class EndpointTable(Table, frozen=True):
 
     The usual one, that of words that are whole (``settled_ms``), the bounds of what may be chosen, and what a
     part of an answer is given, an address without its town (``part_ms``). Sound without a pause is cut after
-    ``longest_ms``, an utterance after ``whole_ms``.
+    ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion`` hears the pause itself: where the
+    words are whole and the voice is not, the usual silence is kept.
     """
 
     silence_ms: Positive = 550
@@ -45,6 +47,7 @@ class EndpointTable(Table, frozen=True):
     start_ms: Positive = 90
     longest_ms: Positive = 10_000
     whole_ms: Positive = 30_000
+    second_opinion: Opinion = "none"
 
 
 class KeypadTable(Table, frozen=True):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from voice.audio import Int16
     from voice.crew import Crew
     from voice.ledger import Ledger
     from voice.responder import Question, Reply, Said
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 class Ahead(Protocol):
     """One call's work ahead of its turns. Only tasks wait; nothing here blocks the loop."""
+
+    listens_us: int
+    """How much of an utterance's sound it wants to hear at a pause; 0: none."""
 
     def begin(self, crew: Crew) -> None:
         """Begin the call: tasks belong to *crew*."""
@@ -32,11 +36,14 @@ class Ahead(Protocol):
         """Know what the caller has said so far; it may still change."""
         ...
 
-    def paused(self, question: Question, draft: Ledger, wait: Callable[[int, str], None]) -> None:
+    def paused(
+        self, question: Question, draft: Ledger, wait: Callable[[int, str], None], sound: Int16
+    ) -> None:
         """Know that the caller has paused, and what would be asked if this were the end: a guess.
 
         What the guess does is noted in *draft*, whose zero is the last voiced sample. ``wait(µs, rule)``
-        says how long a silence ends the turn, and whose choice that is; it may end it at once.
+        says how long a silence ends the turn, and whose choice that is; it may end it at once. *sound* is
+        the last of the utterance, 16 kHz.
         """
         ...
 

@@ -157,6 +157,7 @@ class Call:
             tell=self._hear,
             crew=crew,
             text_by=self._text_by,
+            listens_us=parts.ahead.listens_us if parts.ahead else 0,
         )
         self._barge_in = BargeIn(self._manners.barge_in, self.ear, self.mouth, self._saying)
         if parts.ahead:
@@ -283,7 +284,7 @@ class Call:
             parting=self._saying.leaving,
             guess=True,
         )
-        ahead.paused(question, draft, self.ear.wait)
+        ahead.paused(question, draft, self.ear.wait, self.ear.sound())
 
     async def _make_ready(self) -> None:
         """Let the responder use the time in which the caller speaks."""

@@ -70,11 +70,13 @@ class Ear:
         tell: Callable[[Event], None],
         crew: Crew,
         text_by: Callable[[int, int], int],
+        listens_us: int = 0,
     ) -> None:
         """Hear for one call.
 
         *tell* gets every event at once; *text_by* says by when a final text is worth waiting for, given
-        the last voiced sample and the endpoint decision (µs on the clock).
+        the last voiced sample and the endpoint decision (µs on the clock); of an utterance's sound
+        *listens_us* are kept.
         """
         self._vad = vad
         self._transcriber = transcriber
@@ -87,7 +89,8 @@ class Ear:
         self._window: Int16 = audio.silence(0)
         self._voiced = False
         self._recent: deque[tuple[int, Int16]] = deque()
-        self._recent_size = PREROLL + (TOGETHER + 1) * audio.samples(endpointing.start_us)
+        preroll = PREROLL + (TOGETHER + 1) * audio.samples(endpointing.start_us)
+        self._recent_size = max(preroll, audio.samples(listens_us))
         self._dictation: Dictation | None = None
         self._dipped = False
         self._spent = 0
@@ -139,6 +142,11 @@ class Ear:
         self._fill(at)
         self._take(audio.silence(frame.samples.size) if masked else frame.samples, lost=masked)
         return self.at_clock(at)
+
+    def sound(self) -> Int16:
+        """Return the utterance that the caller is in as sound, as far as it is kept."""
+        began = max(self._endpoint.began - PREROLL, self._spent)
+        return audio.join([samples for place, samples in self._recent if place + samples.size > began])
 
     def wait(self, silence_us: int, rule: str) -> None:
         """Have the caller's pause last *silence_us* before it ends the turn; *rule* names whose choice it is.

@@ -9,7 +9,7 @@ from voices import Voice, shelved
 
 from speculative.ranks import Ranks
 from speculative.speculation import Speculation
-from voice import clock
+from voice import audio, clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.crew import Crew
@@ -73,14 +73,15 @@ class Talk:
         """What each pause was told to last, with its number."""
         self.pauses = 0
         self.zero_us = 0
+        self.sound = audio.silence(0)
 
     def listening(self):
         self.speculation.listening(tuple(self.history))
 
-    async def pause(self, said, us=200 * MS, *, parting=False):
+    async def pause(self, said, us=200 * MS, *, parting=False, zero_us=None):
         """Pause after *said* for *us*."""
         self.pauses += 1
-        number, self.zero_us = self.pauses, clock.now()
+        number, self.zero_us = self.pauses, clock.now() if zero_us is None else zero_us
         draft, budget = Ledger(self.zero_us), Budget.of(5 * SECOND)
         question = Question(
             said, tuple(self.history), budget, draft, self.crew, budget, guess=True, parting=parting
@@ -89,7 +90,7 @@ class Talk:
         def wait(silence_us, rule):
             self.waits.append((number, silence_us, rule))
 
-        self.speculation.paused(question, draft, wait)
+        self.speculation.paused(question, draft, wait, self.sound)
         await clock.sleep(us)
 
     async def say(self, said, us=200 * MS):
@@ -117,12 +118,12 @@ class Talk:
 
 
 @contextlib.asynccontextmanager
-async def talking(responder, *, voice=None, lore=None, ranks=None):
+async def talking(responder, *, voice=None, lore=None, ranks=None, second=None):
     """A call, until the block ends."""
     voice = voice or Voice()
     async with shelved(voice) as shared, Crew() as crew:
         shelf = shared.for_call()
-        speculation = Speculation(responder, shelf, BOUNDS, ranks or Ranks(), lore)
+        speculation = Speculation(responder, shelf, BOUNDS, ranks or Ranks(), lore, second=second)
         speculation.begin(crew)
         yield Talk(speculation, crew, shelf, voice)
         speculation.hang_up()

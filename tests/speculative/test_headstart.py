@@ -115,3 +115,57 @@ async def test_after_a_goodbye_nobody_is_waited_for_longest():
         talk.listening()
         await talk.pause("and the", parting=True)
         assert set(talk.silences(1)) == {USUAL}
+
+
+class Listener:
+    """A second opinion: *likely*, after *takes_us*; or it raises."""
+
+    name = "listener"
+
+    def __init__(self, likely, takes_us=50 * MS):
+        self.likely, self.takes_us, self.heard = likely, takes_us, []
+
+    async def ended(self, sound):
+        self.heard.append(sound.size)
+        await clock.sleep(self.takes_us)
+        if isinstance(self.likely, Exception):
+            raise self.likely
+        return self.likely
+
+
+@pytest.mark.parametrize(
+    ("likely", "silence"), [(0.01, USUAL), (0.06, QUICK), (0.99, QUICK), (ZeroDivisionError("odd"), QUICK)]
+)
+async def test_a_second_opinion_may_ask_for_more_silence_and_never_for_less(likely, silence):
+    """VAD-02: a voice that sounds unfinished is given the usual silence, however whole its words are."""
+    async with talking(Answers(READY), second=Listener(likely)) as talk:
+        ledger = await talk.say("what is my balance")
+        assert talk.silences(1)[-1] == silence
+        named = "no second opinion" in [one.took for one in ledger.decisions]
+        assert named == isinstance(likely, Exception)
+
+
+async def test_a_second_opinion_changes_nothing_where_the_words_are_not_whole():
+    async with talking(Answers(Reply(READY, "a", leads_up=True)), second=Listener(0.99)) as talk:
+        await talk.say("what is my balance")
+        assert talk.silences(1)[-1] == LONG
+
+
+async def test_nothing_is_said_early_before_the_second_opinion_is_there():
+    async with talking(Answers(READY), second=Listener(0.99, takes_us=300 * MS)) as talk:
+        await talk.say("what is my balance", us=250 * MS)
+        assert QUICK not in talk.silences(1)
+
+
+async def test_a_pause_is_listened_to_once_however_often_its_text_is_heard_anew():
+    listener = Listener(0.99)
+    async with talking(Answers(READY), second=listener) as talk:
+        talk.listening()
+        began = clock.now()
+        await talk.pause("what is my", us=10 * MS)
+        await talk.pause("what is my balance", us=100 * MS, zero_us=began)
+        assert len(listener.heard) == 1
+        talk.speculation.went_on()
+        await talk.pause("what is my balance please", us=100 * MS)
+        assert len(listener.heard) == 2
+        assert talk.silences(2)[-1] == talk.silences(3)[-1] == QUICK

@@ -10,7 +10,7 @@ from voices import shelved, speech
 
 from speculative.ranks import Ranks
 from speculative.speculation import Speculation
-from voice import clock
+from voice import audio, clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.crew import Crew
@@ -85,7 +85,10 @@ class Caller:
     def pauses(self):
         budget, draft = Budget.of(SECOND), Ledger(clock.now())
         self.ahead.paused(
-            Question(ASKED, (), budget, draft, self.crew, budget, guess=True), draft, lambda *_: None
+            Question(ASKED, (), budget, draft, self.crew, budget, guess=True),
+            draft,
+            lambda *_: None,
+            audio.silence(0),
         )
 
     def goes_on(self):

@@ -17,6 +17,8 @@ class Guesses:
     Without *on_pauses* it knows no text that is whole.
     """
 
+    listens_us = 0
+
     def __init__(self, reply, *, cost_us=100 * MS, stubborn=None, on_pauses=True):
         self._reply, self._cost_us, self._stubborn = reply, cost_us, stubborn
         self._on_pauses = on_pauses
@@ -33,8 +35,8 @@ class Guesses:
         if said:
             self._guess(said)
 
-    def paused(self, question, draft, wait):
-        del draft, wait
+    def paused(self, question, draft, wait, sound):
+        del draft, wait, sound
         if self._on_pauses:
             self._guess(question.said)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rich.table import Table
 
-from voice import cache
+from voice import cache, end_of_turn
 from voice.asr import moonshine, vosk_models
 from voice.tts import piper, pyttsx3
 
@@ -83,6 +83,7 @@ def _engines() -> Iterator[Finding]:
     yield _voice("TTS pyttsx3", "pyttsx3", pyttsx3.reachable, pyttsx3.REMEDY)
     yield _voice("TTS piper", "piper-tts", piper.reachable, piper.REMEDY)
     yield _package("microphone", "sounddevice", "pip install 'turnbudget[mic]'")
+    yield _package("end of turn", "pipecat-ai", end_of_turn.REMEDY, "onnxruntime")
     yield _package("echo canceller", "pywebrtc-audio", "pip install 'turnbudget[aec]'")
     yield _package("OpenTelemetry", "opentelemetry-sdk", "pip install 'turnbudget[otel]'")
 

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from turnbudget.commands import doctor
-from voice import cache
+from voice import cache, end_of_turn
 from voice.asr import moonshine, vosk_models
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -39,6 +39,7 @@ def installed(monkeypatch):
             "piper-tts",
             "sounddevice",
             "pywebrtc-audio",
+            "pipecat-ai",
             "opentelemetry-sdk",
         ],
         "1.2",
@@ -78,6 +79,7 @@ def test_where_all_is_installed_all_is_well():
         ("soxr", "soxr", "pip install soxr"),
         ("sounddevice", "microphone", "pip install 'turnbudget[mic]'"),
         ("pywebrtc-audio", "echo canceller", "pip install 'turnbudget[aec]'"),
+        ("pipecat-ai", "end of turn", end_of_turn.REMEDY),
         ("opentelemetry-sdk", "OpenTelemetry", "pip install 'turnbudget[otel]'"),
     ],
 )
