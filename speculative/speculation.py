@@ -15,6 +15,7 @@ from speculative.prepare import Likely, Prepare
 from speculative.shelf.pieces import pieces, plain
 from voice import clock
 from voice.end_of_turn import LISTENS_US
+from voice.errors import TtsError
 from voice.ledger import Guess
 from voice.responder import Foresees
 from voice.same import same
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from speculative.ranks import Ranks
     from speculative.shelf.call_shelf import CallShelf
     from voice.audio import Int16
+    from voice.budget import Budget
     from voice.crew import Crew
     from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
@@ -186,13 +188,30 @@ class Speculation:
         piece = plain(piece)
         self._ranks.count(self._openings, piece)
         found = self._shelf.opening(piece)
-        for guess in self._told:
-            if not found or opening(guess.text) != piece:
-                continue
-            guess.cpu_us = 0  # it sounds, whoever had it rendered
-            if not guess.said:
-                guess.outcome, guess.saved_us, guess.wasted_us = "said", found[0].cost_us, 0
+        if found:
+            self._came(piece, found[0].cost_us)
         return found
+
+    async def joined(self, piece: str, budget: Budget) -> Speech | None:
+        """Return what a render of *piece* that is under way comes to."""
+        piece = plain(piece)
+        if not self._shelf.renders(piece):
+            return None
+        began = clock.now()
+        try:
+            speech = await self._shelf.keep(piece, budget)
+        except TtsError:
+            return None
+        self._came(piece, max(0, speech.cost_us - (clock.now() - began)))
+        return speech
+
+    def _came(self, piece: str, saved_us: int) -> None:
+        """Know that *piece* sounds, and what its early render has saved."""
+        for guess in self._told:
+            if opening(guess.text) == piece:
+                guess.cpu_us = 0  # it sounds, whoever had it rendered
+                if not guess.said:
+                    guess.outcome, guess.saved_us, guess.wasted_us = "said", saved_us, 0
 
     def hang_up(self) -> None:
         """Forget the call, and every sound that holds its caller's data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from panel import Says, council
-from speculating import Revising, speak, spoken
+from speculating import Pitched, Revising, Table, speak, spoken
 from stage import after, check_account, hangs_up, spent
 
 from agents.agent import Action, Opinion
@@ -204,3 +204,20 @@ def test_who_goes_on_while_the_turn_waits_for_its_head_start_closes_that(kind):
     spoke, timings = talk(kind, backend, spoken("what is", 900, "my balance"))
     assert timings[0].ending == "cancelled"
     assert "Which one?" not in spoke.texts
+
+
+# --- renders ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("faults", "renders", "outcome"), [({}, 1, "answered"), ({0: "raise"}, 2, "bridged")]
+)
+async def test_a_render_that_is_under_way_at_the_turns_end_is_joined(faults, renders, outcome):
+    """CA-07: a voice takes 600 ms a sentence; nothing is rendered twice but what failed."""
+    voice = Pitched(cost_us=600 * MS, faults=faults)
+    spoke = await speak(spoken("balance"), responder=Table({"balance": "Ten dollars."}), voice=voice)
+    [row] = spoke.turns
+    assert (voice.rendered, row.account.outcome) == (renders, outcome)
+    assert row.said.endswith("Ten dollars.")
+    assert ("render joined" in spoke.took()) == (renders == 1)
+    check_account(row)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.audio import Int16
+    from voice.budget import Budget
     from voice.crew import Crew
     from voice.ledger import Ledger
     from voice.responder import Question, Reply, Said
@@ -61,6 +62,10 @@ class Ahead(Protocol):
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:
         """Return the sound of the beginning of *piece* if it is ready, and the rest that is not."""
+        ...
+
+    async def joined(self, piece: str, budget: Budget) -> Speech | None:
+        """Return *piece* from the render of it that is under way; ``None`` if none is, or it fails."""
         ...
 
     def hang_up(self) -> None:

@@ -118,11 +118,23 @@ async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, st
         turn.ledger.decide("shelf", f"{speech.text!r} is ready")
         turn.ledger.lane("shelf").end("hit", saved_us=speech.cost_us)
         return found
-    speech = await render_piece(desk, piece, turn.patience)
+    joined = await join_render(turn, desk, piece)
+    speech = joined or await render_piece(desk, piece, turn.patience)
     desk.forecast.note("synthesize", speech.cost_us)
     if speech.padding_us:
         turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
     return speech, ""
+
+
+async def join_render(turn: Turn, desk: Desk, piece: str) -> Speech | None:
+    """Return *piece* from the render of it that is under way, begun ahead; ``None`` if there is none."""
+    began = clock.now()
+    speech = await desk.ahead.joined(piece, turn.patience) if desk.ahead else None
+    if speech:
+        turn.ledger.decide("render joined", f"{speech.text!r} was being rendered already")
+        saved = max(0, speech.cost_us - (clock.now() - began))
+        turn.ledger.lane("shelf", began).end("joined", saved_us=saved)
+    return speech
 
 
 async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:

@@ -58,6 +58,10 @@ class CallShelf:
         """Say whether every piece of *text* is in memory, without counting a hit."""
         return every_piece(text, self._holds)
 
+    def renders(self, piece: str) -> bool:
+        """Say whether a render of *piece* is under way for this call."""
+        return self._renders.at_work(self._shared.key(piece))
+
     async def keep(self, text: str, budget: Budget | None = None) -> Speech:
         """Return *text* as sound, and keep for this call each piece that is not everybody's.
 

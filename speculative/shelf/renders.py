@@ -64,6 +64,10 @@ class Renders(Generic[K]):
                 render.task.cancel()
         return render.made.result()
 
+    def at_work(self, key: K) -> bool:
+        """Say whether a render of *key* is under way."""
+        return key in self._running
+
     def forget(self, key: K) -> None:
         """Have nothing kept of the render under way, if there is one; who waits for it gets it."""
         self._running.pop(key, None)

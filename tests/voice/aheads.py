@@ -71,5 +71,8 @@ class Guesses:
     def opening(self, _):
         return None
 
+    async def joined(self, *_):
+        return None
+
     def hang_up(self):
         self.made.clear()
