@@ -19,7 +19,7 @@ from agents.phrases import words_in
 from agents.settled import asks
 from agents.values.heard import plain
 from voice.errors import ConfigError
-from voice.sentences import split
+from voice.words.sentences import split
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

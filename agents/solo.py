@@ -18,7 +18,7 @@ from agents.spoken import speak
 from voice import clock
 from voice.budget import Budget
 from voice.responder import Reply, nothing
-from voice.same import same
+from voice.words.same import same
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agents.backends.backend import LOST, BackendError
 from voice import clock
-from voice.sentences import Sentences
+from voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable

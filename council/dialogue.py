@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agents.agent import PERSON, Context
 from council.opinions import RESULT, words
-from voice.text import speakable
+from voice.words.text import speakable
 
 if TYPE_CHECKING:
     import asyncio

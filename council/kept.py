@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from council.opinions import dismiss
-from voice.same import same
+from voice.words.same import same
 
 if TYPE_CHECKING:
     from agents.agent import Opinion

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from agents.backends.backend import Message, Prompt
 from council.opinions import dismiss, words
 from voice import clock
-from voice.sentences import Sentences
+from voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Sequence

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
-from voice.same import same
+from voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

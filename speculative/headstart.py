@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from speculative.spend import Words, silence
 from voice import clock
 from voice.errors import ComponentError
-from voice.sentences import split
-from voice.text import speakable
+from voice.words.sentences import split
+from voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

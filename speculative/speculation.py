@@ -18,7 +18,7 @@ from voice.end_of_turn import LISTENS_US
 from voice.errors import TtsError
 from voice.ledger import Guess
 from voice.responder import Foresees
-from voice.same import same
+from voice.words.same import same
 
 if TYPE_CHECKING:
     import asyncio

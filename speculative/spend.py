@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice.openend import open_end
+from voice.words.openend import open_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from voice.bargein import Rules
 from voice.endpoint import Endpointing
 from voice.keypad import Gathering
 from voice.parts import Manners
-from voice.phrases_heard import word_classes
+from voice.words.phrases_heard import word_classes
 
 if TYPE_CHECKING:
     from turnbudget.config import BargeInTable, Config

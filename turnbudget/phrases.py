@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from voice import audio, clock
 from voice.desk import Phrases
 from voice.errors import ConfigError
-from voice.sentences import split
-from voice.text import speakable
 from voice.tts.synthesizer import Speech
+from voice.words.sentences import split
+from voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

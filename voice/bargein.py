@@ -35,12 +35,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from voice.phrases_heard import ENGLISH, plain_words, sense_of
+from voice.words.phrases_heard import ENGLISH, plain_words, sense_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.phrases_heard import Sense, WordClasses
+    from voice.words.phrases_heard import Sense, WordClasses
 
 Move: TypeAlias = Literal["go on", "pause", "resume", "cut"]
 """``go on``: nothing changes. ``pause``: be silent and keep the reply; said as long as that holds.

@@ -10,8 +10,8 @@ from voice.budget import Budget
 from voice.errors import ComponentError, TtsError
 from voice.ledger import Owner
 from voice.responder import Question
-from voice.sentences import split
-from voice.text import speakable
+from voice.words.sentences import split
+from voice.words.text import speakable
 
 if TYPE_CHECKING:
     from voice.desk import Desk

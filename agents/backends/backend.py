@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from voice import clock
 from voice.errors import ComponentError
-from voice.sentences import Sentences
+from voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

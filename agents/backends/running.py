@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from agents.backends.backend import BackendError
 from voice import clock
-from voice.sentences import Sentences
+from voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     import asyncio

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from voice.asr.numbers import read_numbers
 from voice.asr.text import spoken
-from voice.openend import open_end
+from voice.words.openend import open_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from voice.openend import OpenEnd
+    from voice.words.openend import OpenEnd
 
 _BRACKETED: Final = re.compile(r"\((\d+)\)")
 _BROKEN: Final = re.compile(r"\b[\w']+~|\b\w+-(?=\s|$)")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speculative.shelf.pieces import beginnings, pieces, plain
-from voice.sentences import split
-from voice.text import speakable
+from voice.words.sentences import split
+from voice.words.text import speakable
 
 WORDS = st.lists(
     st.sampled_from(

@@ -11,7 +11,7 @@ from voice.clock import MS, SECOND
 from voice.endpoint import Endpointing
 from voice.keypad import Gathering
 from voice.parts import Manners
-from voice.phrases_heard import sense_of
+from voice.words.phrases_heard import sense_of
 
 
 def told(text):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.responder import Reply
-from voice.same import same
+from voice.words.same import same
 
 
 class Guesses:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from voice.bargein import Interruption, Rules
-from voice.phrases_heard import ENGLISH
+from voice.words.phrases_heard import ENGLISH
 
 MS = 1_000
 FRAME = 20

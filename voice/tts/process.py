@@ -20,10 +20,10 @@ from voice import audio, clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.errors import TtsError
-from voice.sentences import pack
-from voice.text import pronounceable
 from voice.tts.child import Child
 from voice.tts.synthesizer import Speech
+from voice.words.sentences import pack
+from voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

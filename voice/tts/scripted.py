@@ -12,9 +12,9 @@ from voice import audio, clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.errors import TtsError
-from voice.text import pronounceable
 from voice.tts.finish import expected_us
 from voice.tts.synthesizer import Speech
+from voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -27,7 +27,7 @@ from agents.backends.openai import Dialect
 from voice import clock
 from voice.budget import Budget
 from voice.clock import MS
-from voice.text import speakable
+from voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 

@@ -13,11 +13,11 @@ from voice import audio, clock
 from voice.budget import Budget
 from voice.clock import MS, SECOND
 from voice.errors import TtsError
-from voice.sentences import split
-from voice.text import speakable
 from voice.tts import piper, pyttsx3
 from voice.tts.check import check_synthesizer
 from voice.tts.choose import choose
+from voice.words.sentences import split
+from voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 espeak = pytest.mark.skipif(not pyttsx3.reachable(), reason="no espeak-ng for pyttsx3")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.same import same
+from voice.words.same import same
 
 
 @pytest.mark.parametrize(

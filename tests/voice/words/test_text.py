@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.text import pronounceable, speakable
+from voice.words.text import pronounceable, speakable
 
 
 @pytest.mark.parametrize(

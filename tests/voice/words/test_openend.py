@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice import clock
-from voice.openend import KINDS, open_end
+from voice.words.openend import KINDS, open_end
 
 HESITATIONS = [
     "uh", "my savings um", "Checking, uh...", "one hundred, hmm", "well", "checking sorry", "let me see",
