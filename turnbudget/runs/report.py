@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.runs.hits import told, verdicts
 from turnbudget.runs.comparison import columns
+from turnbudget.runs.hits import told, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleOptions, RenderResult
 
-    from turnbudget.runs.records import Row, Summary
     from turnbudget.runs.folder import Run
+    from turnbudget.runs.records import Row, Summary
 
 LETTERS: Final[dict[str, str]] = dict(zip(STAGES, "ETMCHSD!?", strict=True))
 COLOURS: Final[dict[str, str]] = dict(
@@ -73,7 +73,7 @@ def waterfall(row: Row, width: int | None = None) -> Lines:
 
 
 def guessed(row: Row, verdict: str | None) -> Lines:
-    """Return a line on what was guessed of *row*; *verdict* is that of :func:`turnbudget.runs.hits.verdicts`."""
+    """Return a line on what was guessed of *row*; *verdict*: see :func:`turnbudget.runs.hits.verdicts`."""
 
     def line(room: int, _: bool) -> Iterable[Text]:  # noqa: FBT001 - as Lines calls it
         text = Text(" " * MARGIN).append(_plain(_guessed(row, verdict)), "bold red" if verdict else "dim")

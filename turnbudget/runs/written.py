@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.recording import Recording
     from turnbudget.runs.records import Row
-    from turnbudget.runs.folder import RunWriter
     from voice.call import Call
 
 FLUSH_US: Final = 2 * clock.SECOND

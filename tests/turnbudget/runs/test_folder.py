@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from sample_run import header, sample_rows, turn
 
-from turnbudget.runs.records import EntryRow
 from turnbudget.runs.folder import SUMMARY, RunWriter, draw, load, place
+from turnbudget.runs.records import EntryRow
 from voice.errors import LedgerError, RunError
 
 

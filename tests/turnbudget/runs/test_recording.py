@@ -7,16 +7,16 @@ import json
 import numpy as np
 import pytest
 import soundfile
-from sounds import voice
 from live_calls import SAYINGS, TEXTS, studio
+from sounds import voice
 
 from agents.agent import Context
 from demos.bank.bank import open_bank
 from turnbudget.live.around import Around
 from turnbudget.live.call import LiveCall
-from turnbudget.runs.recording import Pause, Recording
-from turnbudget.runs.folder import RunWriter
 from turnbudget.redaction.redacted import Redaction
+from turnbudget.runs.folder import RunWriter
+from turnbudget.runs.recording import Pause, Recording
 from voice import audio, clock
 from voice.asr.scripted import Scripted, Take
 from voice.clock import MS, SECOND

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnbudget.runs.rows import row, unheard
 from turnbudget.runs.folder import unsound
+from turnbudget.runs.rows import row, unheard
 from voice.asr.transcriber import Word
 from voice.events import Utterance
 from voice.ledger import Decision, Guess, Ledger, Owner

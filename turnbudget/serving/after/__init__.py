@@ -1,1 +1,1 @@
-"""What surrounds a call: redaction, records, webhooks, the CRM."""
+"""What surrounds a call: records, webhooks, the CRM."""
