@@ -205,5 +205,5 @@ async def speak(*clips, responder, on=True, lore=None, shelf=None, warm=(), **mo
     )
     if shelf is None:
         await shared.aclose()
-    frames = [(at, text) for at, frame in played.line.sent if (text := voice.words.text(frame))]
+    frames = [(at, text) for at, frame in played.line.sent if (text := voice.text(frame))]
     return Spoke(played.call, played.line, played.rows, played.tape, frames, voice)
