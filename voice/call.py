@@ -16,11 +16,10 @@ from voice.barge import BargeIn
 from voice.crew import Crew
 from voice.desk import Desk
 from voice.echo import Echo
-from voice.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
+from voice.events import SpeechStarted, Utterance, joined
+from voice.guessing import Guessing
 from voice.keypad import Keypad
-from voice.ledger import Ledger
 from voice.listen import Ear
-from voice.reply import ask
 from voice.saying import Saying
 from voice.speak import Mouth
 from voice.tape import Tape
@@ -28,7 +27,6 @@ from voice.tape import Tape
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.ahead import Ahead
     from voice.events import Event
     from voice.parts import Entry, Manners, Parts
     from voice.responder import Said
@@ -60,7 +58,6 @@ class Call:
         self._overheard = overheard
         self._reprompts = 0
         self._spoke_us = 0
-        self._paused_us = 0
         self._greeting = parts.greeting
         """Still to be said; ``None``: it has been, or the caller spoke first."""
         self._later: list[Utterance] = []
@@ -160,8 +157,10 @@ class Call:
             listens_us=parts.ahead.listens_us if parts.ahead else 0,
         )
         self._barge_in = BargeIn(self._manners.barge_in, self.ear, self.mouth, self._saying)
-        if parts.ahead:
-            parts.ahead.begin(crew)
+        ahead = parts.ahead
+        self._guessing = Guessing(ahead, self._desk, self.ear, self._saying) if ahead else None
+        if ahead:
+            ahead.begin(crew)
         if parts.notice:
             self._saying.say("notice", parts.notice, protected=True)
         else:
@@ -251,40 +250,8 @@ class Call:
                     self._quiet.set()
             case _:
                 pass
-        if self._parts.ahead:
-            self._tell(self._parts.ahead, event)
-
-    def _tell(self, ahead: Ahead, event: Event) -> None:
-        """Let *ahead* know of *event*."""
-        match event:
-            case SpeechStarted():
-                ahead.listening(tuple(self.history))
-            case Pause(at_us):
-                self._paused_us = at_us
-            case Partial(text, _, whole=True):
-                self._guess(ahead, self._saying.joined(text))
-            case Partial(text):
-                ahead.heard(self._saying.joined(text))
-            case Resumed():
-                ahead.went_on()
-            case _:
-                pass
-
-    def _guess(self, ahead: Ahead, said: str) -> None:
-        """Have *ahead* work on what the turn would be about if the caller's pause were its end."""
-        draft = Ledger(self._paused_us)
-        budget, patience = self._saying.budgets(draft.zero_us)
-        question = ask(
-            self._desk,
-            said,
-            tuple(self.history),
-            draft,
-            budget=budget,
-            patience=patience,
-            parting=self._saying.leaving,
-            guess=True,
-        )
-        ahead.paused(question, draft, self.ear.wait, self.ear.sound())
+        if self._guessing:
+            self._guessing.hear(event)
 
     async def _make_ready(self) -> None:
         """Let the responder use the time in which the caller speaks."""
