@@ -1,6 +1,7 @@
 // One turn as a row of the page: the words, who spoke and why, and where each millisecond went.
 
-import { LINE, STAGES, exact, h, ms } from "./talk-waterfall.js";
+import { STAGES, exact, h, ms, table } from "./common.js";
+import { LINE } from "./talk-waterfall.js";
 
 const AGREE_US = 40e3;
 const SEAT = "seat:";
@@ -34,14 +35,7 @@ function council(row) {
   }
   const mute = named("none").length;
   if (mute) parts.push(h("p", { class: "soft", title: named("none").map((seat) => seat.name).join(", ") }, `${mute} of ${seats.length} seats had nothing to say`));
-  return parts.length ? h("div", { class: "council" }, parts) : null;
-}
-
-function table(caption, heads, lines) {
-  const kind = (i) => (heads[i].endsWith("ms") ? "n" : null);
-  return lines.length ? h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: kind(i) }, head)))),
-    h("tbody", {}, lines.map((line) => h("tr", {}, line.map((cell, i) => h("td", { class: kind(i) }, cell))))))) : null;
+  return parts.length ? h("div", { class: "seats" }, parts) : null;
 }
 
 function inside(row, hereUs) {

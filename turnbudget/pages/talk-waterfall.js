@@ -1,30 +1,12 @@
 // A turn's time, drawn: 0 is the caller's last voiced sample, the strong line is the budget. The same picture as
 // in a run's report, on an axis that does not move while a call goes on.
 
-export const STAGES = ["endpoint", "transcribe", "match", "council", "choose", "synthesize", "deliver", "stall", "unaccounted"];
+import { exact, h, ms, stageClass } from "./common.js";
+
 export const LINE = "line: sent to sounded";
 const FIRST = -4e6;   // work begun before the last word is shown from here, compressed
 const FAR = 8e6;      // and what took longer than the budget up to here
 const LEFT = 13, RIGHT = 84;
-
-/** An element; `on…` are listeners, `at` is its style, and text is only ever text. */
-export function h(tag, props, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(props || {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === "at") Object.assign(node.style, value);
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
-  return node;
-}
-
-const group = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-
-/** Rounded up, so that a turn which missed the budget by a microsecond never reads as one that kept it. */
-export const ms = (us) => (us === null || us === undefined ? "–" : (us < 0 ? "−" : "") + group(Math.abs(Math.ceil(us / 1000))) + "\u00a0ms");
-export const exact = (us) => (us < 0 ? "−" : "") + group(Math.floor(Math.abs(us) / 1000)) + "." + String(Math.abs(us) % 1000).padStart(3, "0");
 
 export class Axis {
   constructor(budgetUs) { [this.budget, this.near] = [budgetUs, 1.25 * budgetUs]; }
@@ -78,7 +60,7 @@ export class Axis {
       const from = at;
       at += entry.us;
       const room = this.x(at) - this.x(from);
-      return h("span", { class: (STAGES.includes(entry.stage) ? entry.stage : "other") + (room < 12 ? " thin" : ""),
+      return h("span", { class: stageClass(entry.stage) + (room < 12 ? " thin" : ""),
         title: `${entry.stage} ${exact(entry.us)} ms · ${entry.owner} (${entry.owner_kind})`,
         at: { left: this.pos(from), width: this.wide(from, at) } }, entry.stage);
     }));

@@ -1,9 +1,10 @@
 // The page: a button, what is said, and each turn as it ends. What it shows it was told; it measures one thing
 // itself, when the first sound of a reply was heard, and lays that beside the ledger.
 
+import { $, fact, h, ms } from "./common.js";
 import { Line, Trouble } from "./talk-line.js";
 import { agreement, inTime, legend, sounded, turn } from "./talk-turn.js";
-import { Axis, h, ms } from "./talk-waterfall.js";
+import { Axis } from "./talk-waterfall.js";
 
 const FRESH_MS = 45000;    // a pass is good for a minute
 const NEAR_US = 150e3;     // the page's clock and the server's agree to this, to tell which sound is whose
@@ -14,10 +15,6 @@ const STATES = {
   reconnecting: "Connection lost, trying again…", asleep: "Paused while the page slept",
 };
 const LOOKS = { asking: "thinking", connecting: "thinking", held: "hearing", reconnecting: "trouble", asleep: "trouble" };
-
-const $ = (id) => document.getElementById(id);
-const theme = new URLSearchParams(location.search).get("theme");
-if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
 
 let line = null;            // the call, while there is one
 let began = 0;              // when it began, in ms
@@ -48,9 +45,6 @@ function sayAloud(text) {
 function rank(values, p) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted.length ? sorted[Math.max(0, Math.ceil((p / 100) * sorted.length) - 1)] : null;
-}
-function fact(name, value, small, late) {
-  return h("div", {}, h("dt", {}, name), h("dd", { class: late ? "late" : null }, value, h("small", {}, small)));
 }
 function headline() {
   const turns = calls.rows.filter(({ row }) => row.kind === "turn");

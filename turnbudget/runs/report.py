@@ -1,17 +1,17 @@
 """A run as a page: one file that needs no network, and that no caller's words can break out of.
 
-The page is the template ``pages/report.html`` with the run embedded as JSON; it draws itself with text
+The page is the template ``report.html`` with the run embedded as JSON; it draws itself with text
 nodes only. The same run gives the same bytes.
 """
 
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from turnbudget.pages import read
 from turnbudget.runs.comparison import columns
 from turnbudget.runs.hits import told, verdicts
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from turnbudget.runs.records import Comparison, Row, Summary
 
-TEMPLATE: Final = "pages/report.html"
+TEMPLATE: Final = "report.html"
 TITLE: Final = "{{title}}"
 RUN: Final = "{{run}}"
 
@@ -38,9 +38,7 @@ _ESCAPES: Final = str.maketrans(
 
 def page(summary: Summary, rows: Sequence[Row], comparison: Comparison | None = None) -> bytes:
     """Return the report of a run as a complete HTML page, with a *comparison* that it is one side of."""
-    template = files("turnbudget").joinpath(TEMPLATE).read_text("utf-8")
-    head, _, rest = template.partition(TITLE)
-    middle, _, tail = rest.partition(RUN)
+    head, _, tail = read(TEMPLATE).partition(RUN)
     run = embed(
         {
             "summary": summary,
@@ -52,7 +50,7 @@ def page(summary: Summary, rows: Sequence[Row], comparison: Comparison | None = 
             "comparison": comparison and columns(comparison),
         }
     )
-    return "".join((head, html.escape(summary.name), middle, run, tail)).encode()
+    return "".join((head.replace(TITLE, html.escape(summary.name)), run, tail)).encode()
 
 
 def embed(value: object) -> str:

@@ -86,10 +86,11 @@ def test_page_draws_with_text_nodes_only():
 
 def test_page_knows_light_dark_narrow_and_still():
     text = page(summarise([], header()), []).decode()
-    assert "prefers-color-scheme: dark" in text
+    assert "light-dark(" in text
     assert "prefers-reduced-motion" in text
     assert 'name="viewport"' in text
     assert "<noscript>" in text
+    assert "{{" not in text
 
 
 def test_same_rows_give_the_same_bytes():

@@ -105,21 +105,19 @@ async def uses_the_keyboard(page, server, happenings):
     assert await page.run("document.querySelector('#link span').textContent") == "held still"
     last = next(one for one in happenings if isinstance(one, TurnEnded) and one.call.startswith("07"))
     before = await page.run("document.querySelector('.of.soft, .of').textContent")
+    for call in ("05", "07"):
+        await page.run(f"document.querySelector('[id^=c-{call}]').open = true")
     server.floor.tell(another_turn(last, 99))
-    await page.until("news.floor.turns > 0 && waiting.size === 1")
+    await page.until("document.querySelector('#link span').textContent.endsWith('1\u00a0call changed')")
     assert await page.run("document.querySelector('.of.soft, .of').textContent") == before
     await page.press("Enter")
-    await page.until(
-        "cards.get([...cards.keys()].find((call) => call.startsWith('07'))).card.last.turn === 99"
-    )
-    await page.run("document.querySelector('#running summary').focus()")
+    await page.until("document.querySelector('[id^=c-07] caption').textContent.startsWith('Turn 99')")
+    await page.run("document.querySelector('#running details:not([open]) > summary').focus()")
     await page.press("Enter")
-    assert await page.run("document.querySelector('#running details').open")
+    assert await page.run("document.activeElement.parentElement.open")
     focus = "document.activeElement.tagName"
     server.floor.tell(another_turn(next(one for one in happenings if one.call.startswith("05")), 100))
-    await page.until(
-        "cards.get([...cards.keys()].find((call) => call.startsWith('05'))).card.last.turn === 100"
-    )
+    await page.until("document.querySelector('[id^=c-05] caption').textContent.startsWith('Turn 100')")
     assert await page.run(focus) == "SUMMARY"
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import html
 import mimetypes
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from aiohttp import web
 
+from turnbudget.pages import read
+
 PAGE: Final = "talk.html"
 ASSETS: Final = frozenset(
-    {"talk.css", "talk.js", "talk-line.js", "talk-turn.js", "talk-waterfall.js", "talk-worklet.js"}
+    {
+        *("common.css", "turn.css", "talk.css"),
+        *("common.js", "talk.js", "talk-line.js", "talk-turn.js", "talk-waterfall.js", "talk-worklet.js"),
+    }
 )
 TOKEN: Final = "{{token}}"  # noqa: S105 - the place of one
 POLICY: Final = (
@@ -34,7 +37,7 @@ HEADERS: Final = {
 
 def page(token: str, host: str) -> web.Response:
     """Return the page for a browser that asked *host*; *token* lets its one call in."""
-    text = _read(PAGE).replace(TOKEN, html.escape(token))
+    text = read(PAGE).replace(TOKEN, html.escape(token))
     headers = HEADERS | {
         "Content-Security-Policy": POLICY.format(host=host if _is_plain(host) else ""),
         "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
@@ -50,13 +53,8 @@ async def asset(request: web.Request) -> web.Response:
         raise web.HTTPNotFound
     kind, _ = mimetypes.guess_type(name)
     return web.Response(
-        text=_read(name), content_type=kind or "text/plain", headers=HEADERS | {"Cache-Control": "no-cache"}
+        text=read(name), content_type=kind or "text/plain", headers=HEADERS | {"Cache-Control": "no-cache"}
     )
-
-
-@cache
-def _read(name: str) -> str:
-    return files("turnbudget").joinpath("pages", name).read_text("utf-8")
 
 
 def _is_plain(host: str) -> bool:

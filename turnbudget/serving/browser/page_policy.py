@@ -10,7 +10,7 @@ from typing import Final
 
 SELF: Final = "'self'"
 NONE: Final = "'none'"
-_INSIDE: Final = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
+_INSIDE: Final = re.compile(r"<(style|script)(?: type=\"module\")?>(.*?)</\1>", re.DOTALL)
 
 
 @cache

@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from turnbudget.pages import read
 from turnbudget.serving.browser.page_policy import headers, policy
 from turnbudget.serving.config import is_loopback
 from turnbudget.serving.doors.refused import Refused
@@ -110,12 +109,7 @@ def _see(where: str) -> web.Response:
 
 def _page(note: str, status: int = 200) -> web.Response:
     """Return the page that asks for the token; *note* is text of ours."""
-    text = _read().replace("{{note}}", note)
+    text = read(PAGE).replace("{{note}}", note)
     return web.Response(
-        text=text, status=status, content_type="text/html", headers=headers(policy(_read(), forms=True))
+        text=text, status=status, content_type="text/html", headers=headers(policy(read(PAGE), forms=True))
     )
-
-
-@cache
-def _read() -> str:
-    return files("turnbudget").joinpath("pages", PAGE).read_text("utf-8")

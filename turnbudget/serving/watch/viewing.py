@@ -7,13 +7,12 @@ something, and who does not read is left.
 from __future__ import annotations
 
 import contextlib
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from aiohttp import web
 
+from turnbudget.pages import read
 from turnbudget.serving.browser.page_policy import headers, policy
 from turnbudget.serving.doors.refused import Refused
 from voice import clock
@@ -60,7 +59,7 @@ class Viewing:
             self._check(request)
         except Refused:
             return web.Response(status=303, headers={"Location": "/login", "Cache-Control": "no-store"})
-        text = _read()
+        text = read(PAGE)
         policed = headers(policy(text, connects=True, forms=True))
         return web.Response(text=text, content_type="text/html", headers=policed)
 
@@ -100,8 +99,3 @@ class Viewing:
                     return
                 self._check(request)
             await clock.sleep(TICK_US)
-
-
-@cache
-def _read() -> str:
-    return files("turnbudget").joinpath("pages", PAGE).read_text("utf-8")
