@@ -21,7 +21,7 @@ from voice import clock
 from voice.crew import Crew
 from voice.errors import UsageError
 
-PROGRAM = "from turnbudget.serve import serve_command; serve_command(prog_name='serve')"
+PROGRAM = "from turnbudget.commands.serve import serve_command; serve_command(prog_name='serve')"
 
 
 def free_port():
