@@ -293,12 +293,14 @@ class Call:
         """Say whether *utterance* wants an answer; note words that want none.
 
         A murmur too short to ask about does not, unless it broke us off or words before it wait for an
-        answer: then silence would be ours. What was said over a reply that went on does not either.
+        answer: then silence would be ours. What was said over a reply that went on does not either. But
+        a sound whose text never came may have been a "yes".
         """
         verdict = self._barge_in.end(utterance.text)
         if verdict is None:
             long = utterance.voiced_us >= self._manners.murmur_us
-            return bool(utterance.text) or long or self._saying.owing
+            unread = utterance.trust == "partial" and not self.ended
+            return bool(utterance.text) or long or unread or self._saying.owing
         if verdict.kept and not verdict.answered:
             self._saying.note(utterance.text)
         return verdict.answered

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from aheads import Guesses
 from lagging import late
 from overheard import checked
 from sounds import Open, Pattern, babble, noise, scene, voice
-from stage import Answers, answering, murmurs, play, says, speech, spent, stays
+from stage import PARDON, Answers, answering, murmurs, play, says, speech, spent, stays
 
 from voice.asr.scripted import Scripted, Take
 from voice.asr.transcriber import Word
@@ -62,6 +64,17 @@ async def test_a_late_text_shifts_no_answer():
     assert asked[-2:] == ["the first answer the second", "what"]
     assert played.outcomes == ["superseded", "answered", "answered"]
     assert len(played.sounds) == 2
+
+
+@pytest.mark.parametrize("take", [Take(never=True), Take(final_us=2 * SECOND), Take(error="broken")])
+async def test_a_yes_whose_text_does_not_come_in_time_is_asked_about(take):
+    """ASR-06: it is too short for a partial text, and for a mumble; nobody knows that it was no word."""
+    yes = at_once("yes", after_us=0, word_us=180 * MS)
+    asr = Scripted(takes=[dataclasses.replace(take, partials=())])
+    played = checked(await play(stays(500 * MS), yes, stays(4 * SECOND), asr=asr))
+    [row] = played.turns
+    assert (row.said, row.asked) == (PARDON, "")
+    assert row.account.first_sound_us - row.account.zero_us <= 800 * MS
 
 
 async def test_a_cough_while_the_text_is_made_does_not_leave_the_question_unanswered():
