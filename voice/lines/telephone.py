@@ -50,6 +50,8 @@ class TelephoneLine:
         self._sent_us = 0
         self._stopped = False
         self._mute_until_us = 0
+        self._pausing = False
+        """Whether what was sent last is silence that keeps the call alive."""
         self._marked_us = 0
         """How much of the reply was sent before its first mark."""
         self._began: tuple[int, int] | None = None
@@ -202,6 +204,7 @@ class TelephoneLine:
         """Send the next 20 ms of our audio."""
         if self.over or self._stopped:
             return
+        self._pausing = False
         if not self._in_reply:
             self._in_reply = True
             self._replies += 1
@@ -235,13 +238,21 @@ class TelephoneLine:
     async def keep_alive(self) -> None:
         """Send silence whenever nothing else has been sent for a frame's time, until the call is over.
 
-        For a far side that drops a silent call, or that takes no frame for no line.
+        For a far side that drops a silent call, or that takes no frame for no line. Within a reply its next
+        frame may be under way, so there silence begins a frame later; then it fills a pause like any other.
         """
         while not self.over:
-            await clock.sleep_until(max(clock.now() + 1, self._sent_us + audio.FRAME_US))
-            if not self._in_reply and clock.now() - self._sent_us >= audio.FRAME_US and not self.over:
+            await clock.sleep_until(max(clock.now() + 1, self._silent_from_us))
+            if clock.now() >= self._silent_from_us and not self.over:
                 self._sound(audio.silence(audio.FRAME))
                 self._mute_until_us = clock.now() + audio.FRAME_US
+                self._pausing = True
+
+    @property
+    def _silent_from_us(self) -> int:
+        """From when on silence has to be sent, unless something else is."""
+        frames = 2 if self._in_reply and not self._pausing else 1
+        return self._sent_us + frames * audio.FRAME_US
 
     def hang_up(self, reason: str = "") -> None:
         """End the call at the far side, for a *reason*."""
