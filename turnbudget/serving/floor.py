@@ -182,8 +182,8 @@ class Floor:
         self._calls.pop(running.name, None)
 
     def _going(self, tenant: Tenant, info: CallInfo) -> Running | None:
-        """Return the call of *tenant* that runs under the carrier's id of *info*, if one does."""
-        for call in self._calls.values():
+        """Return the call of *tenant* that runs under the carrier's id of *info*, if it has one."""
+        for call in self._calls.values() if info.call else ():
             if (call.tenant.name, call.info.call) == (tenant.name, info.call) and call.lives:
                 return call
         return None

@@ -45,7 +45,7 @@ class CallInfo:
     """What the far side says of the call as it begins."""
 
     call: str
-    """The carrier's id of the call."""
+    """The carrier's id of the call; '' where it says none."""
     stream: str = ""
     caller: str = ""
     called: str = ""

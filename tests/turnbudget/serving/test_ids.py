@@ -1,0 +1,47 @@
+"""Calls are told apart by the carrier's ids: two with one id are one call, those without are many."""
+
+from __future__ import annotations
+
+import pytest
+from floors import SAYS
+from hall import Carried, Table, hall, hangs_up, rows, says
+
+from turnbudget.serving.events import CallBegan, CallEnded
+from voice import clock
+from voice.clock import SECOND
+from voice.crew import Crew
+from voice.lines.far.jambonz import FarJambonz
+from voice.lines.far.vonage import FarVonage
+from voice.lines.jambonz import Jambonz
+from voice.lines.pcm_websocket import PcmWebsocket
+from voice.lines.vonage import Vonage
+
+
+def vonage():
+    """A call that says of itself what Vonage says unless the answer's headers add to it: nothing."""
+    return Vonage(), FarVonage(began_us=clock.now())
+
+
+def jambonz():
+    return Jambonz(), FarJambonz(began_us=clock.now(), metadata={"callSid": ""})
+
+
+@pytest.mark.parametrize("line", [vonage, jambonz])
+async def test_a_call_that_says_no_id_takes_no_other_one_over(line):
+    """TEL-09: a caller never finds themselves in the call of somebody else who has no id either."""
+    table = Table({})
+    async with hall(table) as (floor, happenings), Crew() as crew:
+        calls = []
+        for sentence in SAYS[:2]:
+            vendor, far = line()
+            script = [*says(sentence, SECOND), *hangs_up(5 * SECOND)]
+            calls.append(Carried(floor, PcmWebsocket(vendor), far, script))
+            crew.create_task(calls[-1].run(), name="caller")
+            await clock.sleep(2 * SECOND)
+        await clock.sleep(6 * SECOND)
+        assert len([one for one in happenings if isinstance(one, CallBegan)]) == 2
+        assert {one.record.ended for one in happenings if isinstance(one, CallEnded)} == {
+            "caller hung up (the socket was closed)"
+        }
+    assert [call.far.closed for call in calls] == ["the caller hung up"] * 2
+    assert [(row.heard, row.outcome) for row in rows(happenings)] == [(said, "answered") for said in SAYS[:2]]
