@@ -48,9 +48,11 @@ DIALLED: Final = re.compile(r"v\(([^)]*)\)")
 
 
 class _Start(Struct, tag_field="event", tag="MEDIA_START"):
-    channel_id: str
     format: str
     optimal_frame_size: Annotated[int, Meta(ge=40, le=65_000)]
+    channel: str = ""
+    channel_id: str = ""
+    """The first releases name the channel, and say no id of it."""
     connection_id: str = ""
     channel_variables: dict[str, Any] = {}
 
@@ -170,7 +172,7 @@ class ChanWebsocket:
         variables = start.channel_variables
         dialled = _dialled(variables.pop("DIALEDPEERNUMBER", ""))
         parameters = {**variables, **self._query, **dialled}
-        info = call_info(start.channel_id, parameters, stream=start.connection_id)
+        info = call_info(start.channel_id or start.channel, parameters, stream=start.connection_id)
         return Opened(info, encoding, abilities, self._frame)
 
 

@@ -60,6 +60,13 @@ def test_plain_text_says_the_same_and_is_answered_in_plain_text():
     assert events == [*expected, Odd("Asterisk: Unable to parse")]
 
 
+def test_the_first_releases_say_no_id_and_are_known_by_their_channel():
+    """They know no ``f(json)`` either."""
+    dialect = PcmWebsocket(ChanWebsocket())
+    (started,) = dialect.receive(f"{PLAIN.replace(' channel_id:179.14', '')} optimal_frame_size:160")
+    assert started == Started(CallInfo("WebSocket/agent1/0x5566", "agent1"))
+
+
 def test_a_reply_is_wrapped_in_buffering_and_ends_in_a_mark():
     dialect = PcmWebsocket(ChanWebsocket())
     dialect.receive(START)

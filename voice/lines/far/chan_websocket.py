@@ -61,7 +61,6 @@ class FarChanWebsocket(FarSide):
         start = {
             "connection_id": "agent1",
             "channel": "WebSocket/agent1/0x5566",
-            "channel_id": channel,
             "format": form,
             "optimal_frame_size": self._size,
             "ptime": 20,
