@@ -1,17 +1,22 @@
-"""A switch that drops silent calls gets sound for as long as a call lasts, whatever keeps us silent."""
+"""A switch that drops silent calls gets sound for as long as a call lasts; one that is gone is no hang-up."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import uuid
 
+import pytest
 from floors import SAYS
 from hall import Carried, Table, hall, hangs_up, over, rows, says
 
+from turnbudget.serving.after.ending import reason
 from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.sockets.expected import ExpectedAudioSocket
+from turnbudget.serving.sockets.tcp import AudioSocketWire
 from voice import clock
 from voice.clock import MS, SECOND
+from voice.lines.audiosocket import FIRST
 from voice.lines.far.audiosocket import FarAudioSocket
 from voice.responder import Reply
 
@@ -49,3 +54,38 @@ async def test_a_reply_that_stalls_half_said_does_not_lose_the_call():
     apart = [later - sooner for sooner, later in itertools.pairwise(call.sent_us)]
     assert max(apart) <= 40 * MS
     assert far.refused == [], "nothing came faster than it is played"
+
+
+class Held(asyncio.Transport):
+    """A TCP stream that takes whatever it gets."""
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        """Have none."""
+
+    def is_closing(self):
+        return False
+
+    def write(self, data):
+        """Take it."""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (None, "caller-ended"),
+        (ConnectionResetError(104, "Connection reset by peer"), "caller-ended"),
+        (TimeoutError(110, "Connection timed out"), "line-lost"),
+        (OSError(113, "No route to host"), "line-lost"),
+    ],
+)
+async def test_a_switch_that_cannot_be_reached_any_more_has_not_hung_up(how, why):
+    """TEL-20: a cut cable is told by what was not acknowledged; a caller who hung up by the stream's end."""
+    async with hall(Table({})) as (floor, happenings):
+        guest = Guest(trusted=True)
+        wire = AudioSocketWire(floor, ExpectedAudioSocket(floor, guest), guest)
+        wire.connection_made(Held())
+        wire.data_received(FIRST + uuid.UUID(int=7).bytes)
+        await clock.sleep(SECOND)
+        wire.connection_lost(how)
+        end = await over(happenings)
+    assert reason(end.record.ended) == why

@@ -51,6 +51,7 @@ _TOLD: Final = (
     ("the socket", EndReason.LINE_LOST),
     ("audiosocket error", EndReason.LINE_LOST),
     ("unplugged", EndReason.LINE_LOST),
+    ("answers no ping", EndReason.LINE_LOST),
     ("does not read", EndReason.LINE_LOST),
     ("too slowly", EndReason.LINE_LOST),
 )

@@ -50,9 +50,11 @@ class AudioSocketWire(asyncio.Protocol):
         if self._connection:
             self._connection.receive(data)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - however it ended
-        """Know that the stream is over."""
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Know that the stream is over; a reset is how a busy Asterisk hangs up, no answer is a cut cable."""
         self._transport = None
+        if isinstance(exc, OSError) and not isinstance(exc, ConnectionError):
+            self._why = self._why or f"the socket broke ({exc.strerror or type(exc).__name__})"
         if self._connection:
             self._connection.lost(self._why)
 
