@@ -178,8 +178,10 @@ class Running:
     def _close(self, record: CallRecord) -> None:
         floor, live = self._floor, self.live
         self.transfer = self.transfer or (live.call.transfer if live else "")
+        after = f"after {self.info.call}"
+        floor.once.take(after)  # where a call before it went that had the same id
         if self.transfer:  # before the line is free, for the far side asks at once
-            floor.once.put(f"after {self.info.call}", self.transfer)
+            floor.once.put(after, self.transfer)
         self._connection.finish()
         floor.ended(self)
         if floor.journal:

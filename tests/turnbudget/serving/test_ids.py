@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from floors import SAYS
-from hall import Carried, Table, hall, hangs_up, rows, says
+from hall import Carried, Table, hall, hangs_up, over, rows, says
 
+from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.events import CallBegan, CallEnded
+from turnbudget.serving.sockets.expected import ExpectedAudioSocket
 from voice import clock
 from voice.clock import SECOND
 from voice.crew import Crew
+from voice.lines.far.audiosocket import FarAudioSocket
 from voice.lines.far.jambonz import FarJambonz
 from voice.lines.far.vonage import FarVonage
 from voice.lines.jambonz import Jambonz
 from voice.lines.pcm_websocket import PcmWebsocket
 from voice.lines.vonage import Vonage
+from voice.responder import Reply
 
 
 def vonage():
@@ -45,3 +51,18 @@ async def test_a_call_that_says_no_id_takes_no_other_one_over(line):
         }
     assert [call.far.closed for call in calls] == ["the caller hung up"] * 2
     assert [(row.heard, row.outcome) for row in rows(happenings)] == [(said, "answered") for said in SAYS[:2]]
+
+
+@pytest.mark.parametrize("then", ["+15550199", ""])
+async def test_where_a_call_goes_is_not_where_one_before_it_with_its_id_went(then):
+    """A dialplan may come back with the same UUID when nobody answered where the caller was sent."""
+    table = Table({})
+    async with hall(table) as (floor, happenings):
+        for target in ("+15550123", then):
+            happenings.clear()
+            table.replies = {SAYS[0]: Reply("One moment.", "table", transfer=target, ends_call=not target)}
+            dialect = ExpectedAudioSocket(floor, Guest(trusted=True))
+            far = FarAudioSocket(uuid.UUID(int=7).bytes, began_us=clock.now())
+            await Carried(floor, dialect, far, says(SAYS[0], SECOND)).run()
+            await over(happenings)
+            assert (floor.once.look(f"after {uuid.UUID(int=7)}") or "") == target
