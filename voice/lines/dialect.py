@@ -38,6 +38,8 @@ class Abilities:
     """It drops the call if we send nothing for a while: silence has to be sent."""
     ahead_us: int = 0
     """How far ahead of playing audio may be sent, in µs; 0 if not at all."""
+    message_us: int = 0
+    """How much of our audio a message has to hold before it goes out, in µs; 0 if it may be of any size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ class Framed:
         self._frame = frame
         self._rest = silence(0)
 
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for more."""
+        return bool(self._rest.size)
+
     def feed(self, samples: Int16) -> list[bytes]:
         """Return the frames that *samples* complete."""
         sound = join((self._rest, samples))

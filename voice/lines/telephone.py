@@ -74,8 +74,12 @@ class TelephoneLine:
 
     @property
     def latency_us(self) -> int:
-        """What the filter holds back, and what is left of a frame of silence that was sent before."""
-        return (self._down.pending_us if self._down else 0) + max(0, self._mute_until_us - clock.now())
+        """What the filter, or a message that is not full, holds back; what is left of silence before it."""
+        waits_us = self._down.pending_us if self._down else 0
+        if holds_us := self._dialect.abilities.message_us:
+            frames = -(-(holds_us + waits_us) // audio.FRAME_US)
+            waits_us = (frames - 1) * audio.FRAME_US
+        return waits_us + max(0, self._mute_until_us - clock.now())
 
     @property
     def keeps_alive(self) -> bool:
@@ -211,7 +215,7 @@ class TelephoneLine:
             self.heard_us = None
             self._owed = ""
             self._say(self._dialect.begin_reply())
-            self._marked_us = self._sound(frame)
+            self._marked_us = max(self._sound(frame), self._dialect.abilities.message_us)
             if self._dialect.abilities.marks:
                 self._say(self._dialect.mark(f"{FIRST}{self._replies}"))
         else:

@@ -72,6 +72,8 @@ class TwilioDialect:
         self._marks = Marks(only_played=not vendor.marks_on_clear)
         self._frames: Framed | None = None
         """Our audio in pieces, where the vendor wants them of one size."""
+        self._held: list[str] = []
+        """Marks behind audio that waits for its piece to be full."""
         self._readers: Mapping[str, Callable[[Fields], Sequence[Inbound]]] = {
             "connected": self._read_connected,
             "start": self._read_start,
@@ -95,6 +97,7 @@ class TwilioDialect:
             clears=True,
             transfers=vendor.transfers,
             ahead_us=AHEAD_US,
+            message_us=self._piece_us,
         )
 
     # What the far side says.
@@ -214,7 +217,7 @@ class TwilioDialect:
         if self._silent or self._opening is None or not samples.size:
             return ()
         if self._frames:
-            return [self._play(piece) for piece in self._frames.feed(samples)]
+            return self._pieces(self._frames.feed(samples))
         return (self._play(self._opening.encoding.encode(samples)),)
 
     def begin_reply(self) -> Sequence[Message]:
@@ -222,8 +225,9 @@ class TwilioDialect:
         return ()
 
     def end_reply(self, mark: str) -> Sequence[Message]:
-        """Return what brings *mark* back when the reply has been played."""
-        return self.mark(mark)
+        """Return what brings *mark* back when the reply has been played; the last of it goes ahead."""
+        last = self._pieces(self._frames.fill()) if self._frames and not self._silent else ()
+        return (*last, *self.mark(mark))
 
     def clear(self) -> Sequence[Message]:
         """Return what empties the far side's queue; marks that come from now on prove nothing."""
@@ -231,17 +235,18 @@ class TwilioDialect:
             return ()
         if self._frames:
             self._frames.drop()
+        self._held = []
         self._marks.clear()
         return (self._say(self._vendor.clear),)
 
     def mark(self, name: str) -> Sequence[Message]:
-        """Return what brings *name* back when the audio before has been played; the last of it goes ahead."""
+        """Return what brings *name* back when the audio before has been played; it goes out behind that."""
         if self._silent:
             return ()
-        self._marks.set(name)
-        last = [self._play(piece) for piece in self._frames.fill()] if self._frames else []
-        body: dict[str, object] = {"name": name} if self._vendor.flat_marks else {"mark": {"name": name}}
-        return (*last, self._say(self._vendor.mark, body))
+        if self._frames and self._frames.waits:
+            self._held.append(name)
+            return ()
+        return (self._ask(name),)
 
     def dtmf(self, digit: str) -> Sequence[Message]:
         """Return what plays a key's tone to the caller, where the vendor can."""
@@ -262,6 +267,27 @@ class TwilioDialect:
     @property
     def _silent(self) -> bool:
         return self._opening is None or bool(self._over)
+
+    @property
+    def _piece_us(self) -> int:
+        """How much audio a piece holds, in µs."""
+        if not self._opening:
+            return 0
+        samples = self._vendor.piece // self._opening.encoding.width
+        return samples * 1_000_000 // self._opening.rate
+
+    def _pieces(self, pieces: Sequence[bytes]) -> list[str]:
+        """Return *pieces* as messages, the marks that waited for the first of them behind it."""
+        messages = [self._play(piece) for piece in pieces]
+        if messages:
+            messages[1:1] = map(self._ask, self._held)
+            self._held = []
+        return messages
+
+    def _ask(self, name: str) -> str:
+        self._marks.set(name)
+        body: dict[str, object] = {"name": name} if self._vendor.flat_marks else {"mark": {"name": name}}
+        return self._say(self._vendor.mark, body)
 
     def _play(self, data: bytes) -> str:
         media: dict[str, object] = {"payload": base64.b64encode(data).decode()}

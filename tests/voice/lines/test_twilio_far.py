@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from voice import audio, clock
 from voice.errors import AudioError
 from voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Started
 from voice.lines.far.twilio import BINARY, INVALID, FarCall, FarTwilio
+from voice.lines.telephone import TelephoneLine
 from voice.lines.twilio import TwilioDialect
 from voice.lines.twilio_vendors import EXOTEL, PLIVO, TELNYX, TWILIO, VENDORS, VOBIZ
 from voice.sound.encoding import called
@@ -138,10 +140,32 @@ def test_exotel_gets_pieces_of_its_own_size():
     both.say(both.near.mark("n"))
     both.until(3 * SECOND)
     assert both.far.playout.played == 8_000
-    both.say([*both.near.audio(tone(0.02)), *both.near.mark("o")])
+    both.say([*both.near.audio(tone(0.02)), *both.near.mark("o"), *both.near.end_reply("p")])
     both.until(4 * SECOND)
     assert both.far.playout.played == 8_000 + 1_600
+    assert [event.name for _, event in both.of(MarkPlayed)] == ["m", "n", "o", "p"]
     assert both.far.refused == []
+
+
+async def test_a_mark_behind_the_first_frame_tears_no_piece_of_a_reply():
+    """What waits for a piece to be full is in the line's latency; a mark says when all of it was played."""
+    far = FarTwilio(EXOTEL, began_us=clock.now())
+    line = TelephoneLine(TwilioDialect(EXOTEL), lambda text: far.receive(text, clock.now()), lambda _: None)
+    began_us = clock.now()
+    for number in range(50):
+        for message in far.advance(clock.now()):
+            line.receive(message)
+        if number < 25:
+            line.send(np.full(audio.FRAME, 4_000, np.int16))
+            assert line.latency_us == 200_000
+        elif number == 25:
+            line.end()
+        await clock.sleep(20_000)
+    heard = np.flatnonzero(np.abs(far.playout.heard().astype(int)) > 2_000)
+    assert heard.size > 0.4 * 8_000
+    assert heard[-1] - heard[0] < heard.size + 16, "silence within what was one sound"
+    assert line.heard_us is not None
+    assert 0 <= line.heard_us - (began_us + 200_000) <= 20_000, "to the carrier's next tick"
 
 
 @pytest.mark.parametrize(("encoding", "rate"), [("PCMA", 8_000), ("L16", 16_000), ("L16", 24_000)])
