@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -28,6 +29,7 @@ ENVIRONMENT: Final = "env:"
 SHORTEST: Final = 16
 """Signs of a token: fewer can be guessed."""
 DEFAULT: Final = "default"
+_NO_DIGITS: Final = re.compile(r"[^0-9]")
 
 Agents: TypeAlias = dict[str, Config]
 
@@ -107,9 +109,17 @@ class FloorConfig(Table, frozen=True):
     tenants: dict[str, TenantTable] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.serve.public and urlsplit(self.serve.public).scheme not in {"http", "https"}:
+        public = self.serve.public
+        if public and not (public.startswith(("http://", "https://")) and urlsplit(public).hostname):
             raise ValueError("serve.public is written like https://calls.example.com")
-        _once("called number", [number for table in self.tenants.values() for number in table.called])
+        own = [table.twilio_token for table in self.tenants.values()]
+        if not public and any((self.serve.twilio_token, *own)):
+            raise ValueError("twilio_token needs serve.public: Twilio signs the address that it calls")
+        numbers = [number for table in self.tenants.values() for number in table.called]
+        for number in numbers:
+            if not digits(number):
+                raise ValueError(f"the called number {number!r} has no digits")
+        _once("called number", [digits(number) for number in numbers])
 
 
 def load(path: Path | None, agent: Path | None = None) -> tuple[FloorConfig, Agents]:
@@ -148,6 +158,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def digits(number: str) -> str:
+    """Return the digits of *number*: ``+1 555-0100``, ``15550100`` and ``sip:15550100@host`` are one."""
+    return _NO_DIGITS.sub("", number.partition("@")[0])
 
 
 def _read(path: Path) -> FloorConfig:

@@ -12,10 +12,12 @@ import pytest
 from floors import FARS, QUICK, ask, call, serving, until, url
 
 from turnbudget.config import dump
+from turnbudget.serving.config import load
 from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.events import CallBegan
 from voice import clock
 from voice.crew import Crew
+from voice.errors import ConfigError
 from voice.lines.far.audiosocket import FarAudioSocket
 from voice.lines.far.twilio import FarCall, FarTwilio
 from voice.lines.signature import sign
@@ -136,6 +138,34 @@ async def test_a_webhook_that_comes_again_is_answered_alike_until_its_call_begin
         monkeypatch.setattr(clock, "now", lambda: later)
         assert (await webhook(server, other))[0] == 403, "nobody came in the life of its pass"
         monkeypatch.undo()
+
+
+async def test_a_public_address_may_end_in_a_slash(tmp_path):
+    """What it answers is made of the same address as what it checks."""
+    async with serving(tmp_path, floor=FLOOR.replace(ORIGIN, f"{ORIGIN}/")) as (server, _):
+        path, far = await let_in(server)
+        assert (await call(server, path, far, says=(), headers=upgrade(path))).greeted
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('[serve]\npublic = "calls.example.com"', "https://calls.example.com"),
+        ('[serve]\npublic = "HTTPS://calls.example.com"', "https://calls.example.com"),
+        ('[serve]\npublic = "https://"', "https://calls.example.com"),
+        (f'[serve]\ntwilio_token = "{TWILIO}"', "twilio_token needs serve.public"),
+        (f'[tenants.a]\ntwilio_token = "{TWILIO}"', "twilio_token needs serve.public"),
+        ('[tenants.a]\ncalled = ["+1 555 0199"]\n[tenants.b]\ncalled = ["15550199"]', "15550199"),
+        ('[tenants.a]\ncalled = ["sip:sales@example.com"]', "no digits"),
+    ],
+)
+async def test_what_no_call_could_come_through_is_refused_before_anything_opens(tmp_path, text, fault):
+    """Two tenants with one number, however it is written; an address or a token that lets nobody in."""
+    (tmp_path / "floor.toml").write_text(f"{text}\n")
+    with pytest.raises(ConfigError) as told:
+        load(tmp_path / "floor.toml")
+    assert fault in str(told.value)
+    assert "\n" not in str(told.value)
 
 
 async def test_a_call_for_nobody_is_rejected_and_one_for_another_line_overflows(tmp_path):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from turnbudget.serving.config import DEFAULT
+from turnbudget.serving.config import DEFAULT, digits
 from voice.lines.signature import same
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from turnbudget.config import Config
     from turnbudget.serving.config import Agents, FloorConfig, TenantTable
     from turnbudget.serving.rooms import Room
-
-_NO_DIGITS: Final = re.compile(r"[^0-9]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +69,3 @@ class Tenants:
         if name:
             return self.named(name)
         return self.called(called) or self.usual
-
-
-def digits(number: str) -> str:
-    """Return the digits of *number*: ``+1 555-0100``, ``15550100`` and ``sip:15550100@host`` are one."""
-    return _NO_DIGITS.sub("", number.partition("@")[0])

@@ -104,7 +104,7 @@ def _answer(request: web.Request, floor: Floor, tenant: Tenant, form: dict[str, 
     if verdict.mode is None:
         overflow = tenant.table.overflow
         return shown.number, twiml.dial(overflow) if overflow else twiml.reject("busy")
-    origin = floor.serve.public or f"http://{request.host}"
+    origin = floor.serve.public.rstrip("/") or f"http://{request.host}"
     return shown.number, twiml.connect_stream(
         f"{origin.replace('http', 'ws', 1)}/twilio/ws/{token}",
         parameters={
