@@ -82,13 +82,17 @@ def _gate(floor: Floor, doorstep: Doorstep) -> Middleware:
 
 
 async def _read_body(request: web.Request, patience_us: int) -> None:
-    """Read the body, if there is one, within *patience_us*: a handler then never waits for it."""
+    """Read the body, if there is one, within *patience_us*: no handler waits for it then, or fails at it."""
     if not request.body_exists:
         return
     if request.content_type.startswith("multipart/"):
         raise Refused("a body in parts", 400)
-    async with clock.move_on_at(clock.now() + patience_us) as scope:
-        await request.read()
+    try:
+        async with clock.move_on_at(clock.now() + patience_us) as scope:
+            await request.read()
+            await request.post()  # a form is kept as it is read
+    except (web.RequestPayloadError, LookupError, ValueError):
+        raise Refused("a body that cannot be read", 400) from None
     if scope.expired():
         raise Refused("a body that did not come", 400)
 

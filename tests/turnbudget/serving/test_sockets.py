@@ -10,7 +10,7 @@ import socket as sockets
 
 import aiohttp
 import pytest
-from floors import FARS, SAYS, call, caller, serving, until, url
+from floors import FARS, SAYS, ask, call, caller, serving, until, url
 
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.simulated.caller import over_websocket
@@ -130,6 +130,43 @@ async def test_an_oversized_message_costs_its_socket_and_a_malformed_one_itself(
         await socket.send_str("x" * 2_000_000)
         await until(lambda: ended(happenings))
         assert (await call(server, "/asterisk/ws", says=())).greeted
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body"),
+    [
+        ("/twilio/voice", {"Content-Type": f"{FORM}; charset=bogus"}, b"CallSid=CA1"),
+        ("/twilio/after", {"Content-Type": FORM}, b"CallSid=\xff"),
+        ("/twilio/status", {"Content-Type": f"{FORM}; charset=utf-16"}, b"a=1"),
+        (
+            "/audiosocket/00000000-0000-0000-0000-000000000007",
+            {"Content-Type": f"{FORM}; charset=no"},
+            b"a=1",
+        ),
+    ],
+)
+@wall
+async def test_a_body_that_cannot_be_read_is_refused_in_one_line(tmp_path, caplog, path, headers, body):
+    """Whoever sends it: no signature is looked at before."""
+    async with serving(tmp_path) as (server, _):
+        assert await ask(server, "POST", path, data=body, headers=headers) == (400, "bad request\n")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@wall
+async def test_an_upgrade_that_cannot_be_read_is_refused_in_one_line(tmp_path, caplog):
+    async with serving(tmp_path) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.listening.port)
+        writer.write(
+            b"GET /asterisk/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \xff\r\n\r\n"
+        )
+        assert (await reader.readline()).split()[1] == b"400"
+        writer.close()
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @wall

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType, web
 
+from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.sockets.connection import Connection
 from turnbudget.serving.sockets.outbox import Outbox
 from voice import clock
@@ -73,7 +74,10 @@ async def attend(
     socket = web.WebSocketResponse(
         timeout=GOODBYE_S, autoping=False, max_msg_size=LONGEST, compress=False, protocols=protocols
     )
-    await socket.prepare(request)
+    try:
+        await socket.prepare(request)
+    except ValueError:
+        raise Refused("an upgrade that cannot be read", 400) from None
     keep_small(request.transport, floor.serve.stall_ms)
     stall_us = floor.serve.stall_ms * clock.MS
     wire = WebSocketWire(request, socket, stall_us)
