@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import socket
+from pathlib import Path
 
 import aiohttp
 import msgspec
@@ -124,6 +126,31 @@ async def test_a_fact_is_kept_once_and_taken_once(tmp_path):
         assert once.take("key") == "one"
         assert once.take("key") is None
         assert once.put("key", "three")
+
+
+async def test_a_folder_that_takes_no_more_costs_no_call(tmp_path, monkeypatch, caplog):
+    """A disk that is full: what one worker is told is kept by that worker, and the log has a line of it."""
+    once = InFolder(tmp_path / "facts")
+    assert once.put("before", "one")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "open", fails(OSError(errno.ENOSPC, "No space left on device")))
+        assert once.put("after CA1", "+15550123")
+        assert once.put("after CA2", "+15550124")
+        assert not once.put("after CA1", "+15550125")
+    assert not once.put("after CA1", "+15550125"), "there is room again, and it is known still"
+    assert once.look("after CA1") == once.take("after CA1") == "+15550123"
+    assert once.take("after CA1") is None
+    assert once.take("before") == "one"
+    assert [record.message for record in caplog.records] == [
+        "facts are not shared with other workers: No space left on device"
+    ]
+
+
+def fails(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
 
 
 async def test_facts_that_nobody_takes_are_forgotten():

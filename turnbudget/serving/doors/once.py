@@ -1,12 +1,14 @@
 """Small facts that may be used once: a token that was spent, a call that is expected, where one goes next.
 
 One worker keeps them in memory; several share a folder, in which a file is made or taken by one of them only.
+A folder that takes no more costs no call: each worker then keeps in memory what it is told itself.
 What nobody takes is forgotten after a while.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,6 +22,7 @@ MOST: Final = 20_000
 """Facts that are kept at a time; the oldest are forgotten first."""
 SWEEP: Final = 1_000
 """Facts after which a folder is looked through for old ones."""
+log = logging.getLogger(__name__)
 
 
 class Once(Protocol):
@@ -80,17 +83,29 @@ class InFolder:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._puts = 0
+        self._refused: InMemory | None = None
+        """What the folder did not take; ``None``: it has taken everything."""
 
     def put(self, key: str, value: str = "") -> bool:
         """Keep *value* under *key*, unless there is one."""
         self._puts += 1
         if self._puts % SWEEP == 0:
             self._sweep()
+        if self._refused and self._refused.look(key) is not None:
+            return False
+        place = self._place(key)
         try:
-            with self._place(key).open("x", encoding="utf-8") as file:
+            with place.open("x", encoding="utf-8") as file:
                 file.write(value)
         except FileExistsError:
             return False
+        except OSError as error:
+            with suppress(OSError):
+                place.unlink(missing_ok=True)  # what was begun of it
+            if self._refused is None:
+                log.error("facts are not shared with other workers: %s", error.strerror)  # noqa: TRY400
+                self._refused = InMemory()
+            return self._refused.put(key, value)
         return True
 
     def take(self, key: str) -> str | None:
@@ -100,7 +115,7 @@ class InFolder:
             value = place.read_text("utf-8")
             place.unlink()
         except FileNotFoundError:
-            return None
+            return self._refused.take(key) if self._refused else None
         return value
 
     def look(self, key: str) -> str | None:
@@ -108,7 +123,7 @@ class InFolder:
         try:
             return self._place(key).read_text("utf-8")
         except FileNotFoundError:
-            return None
+            return self._refused.look(key) if self._refused else None
 
     def _place(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
