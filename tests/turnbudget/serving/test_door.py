@@ -269,10 +269,21 @@ async def test_a_tenant_that_is_not_known_is_refused_on_every_way_in(tmp_path):
         assert began(happenings) == []
 
 
-async def test_a_page_on_another_site_opens_no_socket_on_this_machine(tmp_path):
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Host": "9f3a.tunnel.example"},
+        {"Host": "[calls"},
+        {"X-Forwarded-For": "203.0.113.7"},
+        {"Forwarded": "for=203.0.113.7"},
+    ],
+)
+async def test_who_comes_through_a_page_or_a_tunnel_is_not_of_this_machine(tmp_path, headers):
+    """TEL-07: a tunnel to a server without a public address opens it to nobody."""
     async with serving(tmp_path) as (server, happenings):
-        page = {"Origin": "https://evil.example"}
-        heard = await call(server, "/asterisk/ws", says=(), headers=page)
+        heard = await call(server, "/asterisk/ws", says=(), headers=headers)
         assert not heard.greeted
-        assert (await ask(server, "POST", "/twilio/voice", data=form(), headers=page))[0] == 403
+        assert (await ask(server, "POST", "/twilio/voice", data=form(), headers=headers))[0] == 403
+        assert (await ask(server, "POST", "/reload", headers=headers))[0] == 401
         assert began(happenings) == []

@@ -180,7 +180,7 @@ async def test_a_thousand_connections_in_a_second_keep_no_call_out(tmp_path):
 async def knock(server, number):
     """Open a socket, say nothing or half a request, and wait until it is closed."""
     port = server.listening.audiosocket_port if number % 4 == 3 else server.listening.port
-    upgrade = "GET /twilio/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    upgrade = "GET /twilio/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     keys = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     async with connected(port) as (reader, writer):
         writer.write(("", upgrade + keys, upgrade, "")[number % 4].encode())

@@ -35,7 +35,7 @@ async def knock(port, path=""):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     if path:
         writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
         )
         await reader.readuntil(b"\r\n\r\n")
@@ -161,7 +161,7 @@ async def test_an_upgrade_that_cannot_be_read_is_refused_in_one_line(tmp_path, c
     async with serving(tmp_path) as (server, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.listening.port)
         writer.write(
-            b"GET /asterisk/ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"GET /asterisk/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \xff\r\n\r\n"
         )
         assert (await reader.readline()).split()[1] == b"400"

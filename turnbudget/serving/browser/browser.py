@@ -17,7 +17,7 @@ from aiohttp import web
 
 from turnbudget.serving.browser.page import asset, page
 from turnbudget.serving.browser.talk import Talk, send
-from turnbudget.serving.config import is_loopback
+from turnbudget.serving.doors.door import from_outside
 from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.sockets.connection import Connection
@@ -175,6 +175,6 @@ def _tenant(floor: Floor, request: web.Request) -> Tenant:
         raise Refused("a tenant that is not known", 404)
     if not floor.serve.local and KIND not in tenant.table.lines:
         raise Refused(f"no page outside this machine: this tenant's lines do not name {KIND!r}")
-    if floor.serve.local and not is_loopback(urlsplit(f"//{request.host}").hostname or ""):
-        raise Refused("another name than this machine's own")
+    if floor.serve.local and from_outside(request):
+        raise Refused("not of this machine")
     return tenant

@@ -1,15 +1,18 @@
 """The door: who may open a socket or send a request, by signature, pass or token, and for which tenant.
 
 Where nobody but this machine can reach us no token is asked for; a browser's page is refused even there, for
-any page may open a socket to this machine. Everywhere else whoever shows nothing is refused.
+any page may open a socket to this machine, and so is who comes through a tunnel or a proxy. Everywhere else
+whoever shows nothing is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
+from turnbudget.serving.config import is_loopback
 from turnbudget.serving.doors.refused import Refused
 from voice.lines.signature import same, signed_request, signed_upgrade
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from voice.lines.dialect import CallInfo
 
 SIGNATURE = "X-Twilio-Signature"
+OTHERS: Final = ("Origin", "Forwarded", "X-Forwarded-For")
+"""Headers that a program on this machine does not send on its own behalf."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +67,7 @@ class Door:
             return Guest(tenant.name)
         if token:
             raise Refused("a token that is false or was used")
-        return Guest(trusted=self.serve.local and not from_a_page(request))
+        return Guest(trusted=self.serve.local and not from_outside(request))
 
     def tenant_of(self, guest: Guest, info: CallInfo) -> Tenant:
         """Return whose call *guest*'s is, which says *info* of itself; raises Refused."""
@@ -104,8 +109,8 @@ class Door:
     ) -> None:
         own = [one.table.twilio_token for one in ([tenant] if tenant else self.tenants)]
         tokens = [token for token in (*own, self.serve.twilio_token) if token]
-        if self.serve.local and not tokens and not from_a_page(request):
-            return  # only this machine reaches us, and nobody has a token
+        if self.serve.local and not tokens and not from_outside(request):
+            return  # it comes from this machine, and nobody has a token
         signature, origin = request.headers.get(SIGNATURE, ""), self.serve.public
         right = [signed(token, signature, origin, request.path_qs) for token in tokens if origin]
         if not any(right):
@@ -118,7 +123,7 @@ class Door:
         token = self.serve.operator_token
         if token and same(token, bearer(request)):
             return
-        if token or not self.serve.local or from_a_page(request):
+        if token or not self.serve.local or from_outside(request):
             raise Refused("not the operator", 401)
 
     def caller_of(self, request: BaseRequest) -> Guest:
@@ -135,6 +140,16 @@ def bearer(request: BaseRequest) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def from_a_page(request: BaseRequest | None) -> bool:
-    """Say whether a browser's page sent *request*: carriers and switches send no ``Origin``."""
-    return request is not None and "Origin" in request.headers
+def from_outside(request: BaseRequest | None) -> bool:
+    """Say whether *request* may come from elsewhere than a program on this machine.
+
+    A browser's page sends its ``Origin``, which carriers and switches do not. A tunnel or a proxy that runs
+    here reaches us like any program; but it names the address that was called, or who called it.
+    """
+    if request is None:
+        return False
+    try:
+        named = urlsplit(f"//{request.headers.get('Host', 'localhost')}").hostname or ""
+    except ValueError:
+        return True
+    return not is_loopback(named) or any(name in request.headers for name in OTHERS)
