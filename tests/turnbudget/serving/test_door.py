@@ -220,6 +220,7 @@ async def test_an_audiosocket_is_taken_where_it_was_told_of_beforehand(tmp_path)
         bearer = {"Authorization": f"Bearer {ACME}"}
         assert (await ask(server, "PUT", path, json=told, headers=bearer))[0] == 201
         assert (await ask(server, "PUT", path, json=told, headers=bearer))[0] == 409
+        assert server.floor.keeps(f"uuid {known}"), "told twice, and its place was given up"
         far = FarAudioSocket(UUID(known).bytes, began_us=clock.now())
         assert (await call(server, "audiosocket", far, says=())).greeted
         (one,) = began(happenings)

@@ -75,12 +75,12 @@ def mount(app: web.Application, floor: Floor) -> None:
         if tenant is None or (name and name != tenant.name):
             raise Refused("a tenant that is not known", 404)
         expected = Expected(tenant.name, f"uuid {call}", told.get("caller", "")[:100], called[:100])
+        if not floor.once.put(f"expected {call}", msgspec.json.encode(expected).decode()):
+            raise Refused("a call that is expected already", 409)
         verdict = floor.admit(tenant, KIND, expected.place)
         if verdict.mode is None:
+            floor.once.take(f"expected {call}")
             return web.Response(status=BUSY, text="refused\n")
-        if not floor.once.put(f"expected {call}", msgspec.json.encode(expected).decode()):
-            floor.give_up(expected.place)
-            raise Refused("a call that is expected already", 409)
         return web.Response(status=201, text="taken\n")
 
     async def after(request: web.Request) -> web.Response:
