@@ -7,7 +7,7 @@ given. The Mouth paces, so the far side's queue stays short; whatever it holds i
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
 from voice import audio, clock
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 HELD: Final = 250
 """Frames of the caller that may wait to be heard: 5 s. More means that nobody listens, and is dropped."""
+KINDS: Final = 8
+"""Kinds of odd messages that are told apart in a call."""
+OTHERS: Final = "others"
 FIRST: Final = "first"
 """How the mark is named that comes back when the first frame of a reply has been played."""
 
@@ -64,8 +67,8 @@ class TelephoneLine:
         """Why, as far as it is known."""
         self.dropped = 0
         """Frames of the caller that nobody heard in time."""
-        self.odd = 0
-        """Messages that meant nothing."""
+        self._odd: Counter[str] = Counter()
+        """What was odd about messages, and how often."""
         self._owed = ""
         """The mark behind our last reply, until it comes back."""
         self.played_us = clock.now()
@@ -96,10 +99,15 @@ class TelephoneLine:
         """Nothing: no carrier tells how long sound is under way."""
         return
 
+    @property
+    def odd(self) -> int:
+        """How many messages were odd."""
+        return self._odd.total()
+
     def notes(self) -> tuple[str, ...]:
         """Return what was odd about the line."""
-        counted = ((self.dropped, "frames of the caller came too fast"), (self.odd, "messages meant nothing"))
-        return tuple(f"{count} {what}" for count, what in counted if count)
+        fast = (f"{self.dropped} frames of the caller came too fast",) if self.dropped else ()
+        return (*fast, *(f"odd, {count} times: {why}" for why, count in self._odd.items()))
 
     # --- from the far side -------------------------------------------------------------------------
 
@@ -138,8 +146,8 @@ class TelephoneLine:
                     self._played()
                 case Flow(stop):
                     self._stopped = stop
-                case Odd():
-                    self.odd += 1
+                case Odd(why):
+                    self._odd[why if why in self._odd or len(self._odd) < KINDS else OTHERS] += 1
                 case Hangup(reason):
                     known = "hung up" in reason or "error" in reason
                     self.ended = self.ended or (reason if known else f"caller hung up ({reason})")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from turnbudget.serving.doors.refused import Refused
 from voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
-from voice.lines.telephone import TelephoneLine
+from voice.lines.telephone import KINDS, TelephoneLine
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Guest
@@ -50,7 +50,7 @@ class Connection:
         self._running: Running | None = None
         """The call, once it has been let in."""
         self._over = False
-        self._odd = 0
+        self._odd: set[str] = set()
         floor.doorstep.enter(self, self._drop)
 
     @property
@@ -118,12 +118,12 @@ class Connection:
         self._leave()
 
     def _note(self, why: str, *, fatal: bool) -> None:
-        """Count a message that meant nothing; the first is logged, a stream that cannot be read is closed."""
-        self._odd += 1
+        """Log each kind of odd message once, and some of them only; close a stream that cannot be read."""
         if fatal:
             self._drop(why)
-        elif self._odd == 1:
-            log.info("%s: a message was dropped, %s", self.kind, why)
+        elif why not in self._odd and len(self._odd) < KINDS:
+            self._odd.add(why)
+            log.info("%s: odd, %s", self.kind, why)
 
     def _leave(self) -> None:
         self._floor.doorstep.leave(self)
