@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.serving.admission import Load, Verdict, judge
 from turnbudget.serving.doors.doorstep import Doorstep
-from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.doors.refused import BUSY, Refused
 from turnbudget.serving.events import Shed
 from turnbudget.serving.outlook import Outlook
 from turnbudget.serving.running import Running
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["open", "light", "full", "draining"]
 KEPT_US: Final = 15 * clock.SECOND
 """How long a place is kept for a call that was let in and has not come."""
-BUSY: Final = 503
 log = logging.getLogger(__name__)
 
 

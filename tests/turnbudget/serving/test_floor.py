@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import aiohttp
 import msgspec
 import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
@@ -115,6 +116,19 @@ async def test_more_calls_than_the_limit_are_shed_and_those_taken_stay_in_time(t
         assert all(row.in_time for row in turns)
         await until(lambda: not server.floor.calls)
         assert (await call(server, "/twilio/ws", calling(9), says=())).greeted
+
+
+@wall
+async def test_a_switch_goes_on_with_its_dialplan_where_the_floor_is_full(tmp_path):
+    """What it has told of the call by then decides how: no upgrade, or a hang-up that gives the call back."""
+    async with serving(tmp_path, most_calls=1) as (server, _), Crew() as crew:
+        crew.create_task(call(server, "/twilio/ws", says=(), hangs_up=False), name="caller")
+        await until(lambda: server.floor.calls)
+        with pytest.raises(aiohttp.WSServerHandshakeError) as told:
+            await call(server, "/asterisk/ws", says=())
+        assert told.value.status == 503
+        heard = await call(server, "audiosocket", says=())
+        assert heard.closed == "we hung up; the dialplan goes on"
 
 
 @wall

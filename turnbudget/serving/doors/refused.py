@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+BUSY: Final = 503
+"""Who may come, but not now."""
+
 
 class Refused(Exception):  # noqa: N818 - reads as what it is
     """Somebody is not let in; ``status`` is what HTTP says to it."""

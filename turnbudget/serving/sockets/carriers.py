@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.doors.refused import BUSY, Refused
 from turnbudget.serving.sockets.websocket import attend
 from voice.lines.chan_websocket import ChanWebsocket
 from voice.lines.jambonz import Jambonz
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 SIGNED: Final = "twilio"
 """The carrier whose upgrades are signed."""
-BUSY: Final = 503
+QUERIES: Final = "chan_websocket"
+"""Who says in the query whose call it is; the others say so once they are let in."""
 
 
 def dialect_of(carrier: str, token: str, query: Mapping[str, str]) -> Dialect:
@@ -72,7 +73,10 @@ def mount(app: web.Application, floor: Floor) -> None:
 
 def _let_in(floor: Floor, dialect: Dialect, guest: Guest) -> None:
     """Keep a place for *guest*, if whose call it will be is known and none was kept; raises Refused."""
-    tenant = floor.door.tenants.named(guest.tenant)
+    tenants = floor.door.tenants
+    tenant = tenants.named(guest.tenant)
+    if guest.trusted and dialect.name == QUERIES:
+        tenant = tenants.on_this_machine(guest.query.get("tenant", ""), guest.query.get("called", ""))
     if tenant and not floor.keeps(guest.place):
         guest.place = guest.place or f"socket {id(guest)}"
         verdict = floor.admit(tenant, dialect.name, guest.place)

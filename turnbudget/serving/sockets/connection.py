@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.doors.refused import BUSY, Refused
 from voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
 from voice.lines.telephone import KINDS, TelephoneLine
 
@@ -103,12 +103,16 @@ class Connection:
                 pass
 
     def _begin(self, started: Started) -> None:
-        """Let the call in, or close."""
+        """Let the call in; give it back to a far side that may come, but not now, or close."""
         self._floor.doorstep.leave(self)
         try:
             self._running = self._floor.begin(self, started.info)
         except Refused as refused:
-            self._drop(str(refused))
+            if refused.status != BUSY:
+                self._drop(str(refused))
+                return
+            log.warning("%s: given back, %s", self.kind, refused)
+            self.finish()
 
     def _drop(self, why: str) -> None:
         log.warning("%s: closed, %s", self.kind, why)

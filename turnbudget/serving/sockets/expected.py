@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.doors.refused import BUSY, Refused
 from voice.lines.audiosocket import AudioSocket
 from voice.lines.dialect import Started
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from voice.lines.dialect import Inbound, Message
 
 KIND: Final = "audiosocket"
-BUSY: Final = 503
 
 
 class Expected(msgspec.Struct, frozen=True):
