@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from floors import FARS, SAYS, ask, call, caller, serving, until, url
 
+from turnbudget.serving.browser import browser
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.simulated.caller import over_websocket
 from turnbudget.serving.sockets.outbox import Outbox
@@ -153,6 +154,14 @@ async def test_a_body_that_cannot_be_read_is_refused_in_one_line(tmp_path, caplo
     """Whoever sends it: no signature is looked at before."""
     async with serving(tmp_path) as (server, _):
         assert await ask(server, "POST", path, data=body, headers=headers) == (400, "bad request\n")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@wall
+async def test_an_origin_that_cannot_be_read_is_refused_in_one_line(tmp_path, caplog):
+    async with serving(tmp_path, mounts=lambda *_: (browser.mount,)) as (server, _):
+        odd = {"Origin": "http://[x"}
+        assert (await ask(server, "GET", "/talk", headers=odd))[0] == 403
     assert not [record for record in caplog.records if record.exc_info]
 
 

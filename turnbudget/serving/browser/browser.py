@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
-from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
@@ -73,7 +72,7 @@ class Talks:
     async def talk(self, request: web.Request) -> web.WebSocketResponse:
         """Carry a call on the socket that *request* asks for; why there is none the page is told on it."""
         origin = request.headers.get("Origin", "")
-        if origin not in self._origins and (not origin or urlsplit(origin).netloc != request.host):
+        if origin not in self._origins and (not origin or origin.partition("://")[2] != request.host):
             raise web.HTTPForbidden(text="This socket is for the page of this server.")
         socket = web.WebSocketResponse(
             timeout=GOODBYE_S, heartbeat=BEAT_S, max_msg_size=LONGEST, compress=False
