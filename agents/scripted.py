@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from voice import clock
 from voice.errors import ConfigError
 from voice.responder import Reply
+from voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,10 @@ class Rule:
 
 
 class ScriptedResponder:
-    """Answers with the first rule that matches, else with *otherwise*."""
+    """Answers with the first rule that matches, else with *otherwise*; one a call.
+
+    Of a rule's delay, what has passed since it was asked on a guess need not pass again.
+    """
 
     name = "scripted"
 
@@ -37,6 +41,8 @@ class ScriptedResponder:
         """Compile the table; raises ConfigError for a pattern that is none."""
         self._otherwise = otherwise
         self._rules = [(_compiled(rule.when), rule) for rule in rules]
+        self._begun: tuple[Question, int] | None = None
+        """What it was asked on a guess, and when."""
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have nothing to make ready."""
@@ -46,9 +52,22 @@ class ScriptedResponder:
         said = question.said
         rule = next((rule for pattern, rule in self._rules if pattern.search(said)), self._otherwise)
         if rule.delay_us:
-            await clock.sleep(rule.delay_us)
+            await self._think(question, rule.delay_us)
         because = f"matches {rule.when!r}" if rule is not self._otherwise else "no rule matches"
         return Reply(rule.say, self.name, because)
+
+    async def _think(self, question: Question, us: int) -> None:
+        """Wait for *us* since it was first asked; a guess that is broken off does not count."""
+        begun = self._begun
+        fits = begun and begun[0].history == question.history and same(begun[0].said, question.said)
+        since = begun[1] if begun and fits and not question.guess else clock.now()
+        self._begun = asked = (question, since) if question.guess else None
+        try:
+            await clock.sleep_until(since + us)
+        except BaseException:
+            if self._begun is asked:
+                self._begun = None
+            raise
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

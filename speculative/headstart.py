@@ -55,6 +55,10 @@ class HeadStart:
     """Whether its pause is: whatever still comes of it says nothing of another one."""
     dropped: bool = False
     """Whether it was broken off at work."""
+    failed: bool = False
+    """Whether whoever was asked has raised something: nothing can be taken up."""
+    cpu_us: int = 0
+    """The CPU of its renders, if it was kept."""
 
     @property
     def said(self) -> str:
@@ -109,8 +113,10 @@ class HeadStart:
                 if self.opinion:
                     await asyncio.wait([self.opinion])
         except ComponentError as error:
+            self.failed = self.reply is None
             self.draft.decide("no head start", str(error))
         except Exception as error:  # noqa: BLE001 - an agent may raise anything; it costs the head start only
+            self.failed = self.reply is None
             self.draft.decide("no head start", f"{type(error).__name__}: {error}")
         finally:
             self.done_us = clock.now()

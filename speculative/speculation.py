@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from voice.crew import Crew
     from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
-    from voice.ledger import Ledger
+    from voice.ledger import Lane, Ledger
     from voice.responder import Question, Reply, Responder, Said
     from voice.tts.synthesizer import Speech
 
@@ -65,6 +65,8 @@ class Speculation:
         self._starts: list[HeadStart] = []
         self._pauses: deque[int] = deque(maxlen=PAUSES)
         self._told: list[Guess] = []
+        self._kept: tuple[HeadStart, Guess, Lane] | None = None
+        """The head start that this turn takes up, as it is told."""
         self._second = second
         self._opinion: asyncio.Task[float | None] | None = None
         self._opinion_of = 0
@@ -132,9 +134,10 @@ class Speculation:
     def settle(self, said: str, ledger: Ledger) -> None:
         """Take up the head start on what was *said*, and tell what every guess came to."""
         self._prepare.rest()
+        self._kept = None
         for start in self._starts:
-            used = start is self._starts[-1] and not start.dropped and same(start.said, said)
-            self._settle(start, ledger, used=used)
+            final = start is self._starts[-1] and not start.dropped and same(start.said, said)
+            self._settle(start, ledger, final=final)
         self._starts = []
         self._let_go()
         spent = self._prepare.take_spent()
@@ -148,19 +151,21 @@ class Speculation:
         self._told = ledger.guesses
         self._charge()
 
-    def _settle(self, start: HeadStart, ledger: Ledger, *, used: bool) -> None:
+    def _settle(self, start: HeadStart, ledger: Ledger, *, final: bool) -> None:
         cost = start.cost_us()
         text = start.reply.text if start.reply else ""
         guess = Guess(start.said, text, start.ended, ready=start.ready_us is not None, because=start.because)
         lane = ledger.lane("head start", start.began_us)
-        if used:
-            start.over = True
+        if final:
             ledger.adopt(start.draft)
             ledger.decide("silence", start.because)
+        if final and not start.failed:
+            start.over = True
             waited = max(0, clock.now() - max(start.began_us, ledger.zero_us))
             # What its rendering saved is told where the shelf is asked.
             lane.end("kept", start.done_us, saved_us=min(max(0, cost - start.rendered_us), waited))
             guess.outcome, guess.saved_us = "kept", lane.saved_us
+            self._kept = start, guess, lane
         else:
             start.drop()
             lane.end("dropped", start.done_us, wasted_us=cost)
@@ -171,16 +176,24 @@ class Speculation:
         """Charge each render's CPU to one guess: to the head start kept, to what may be said, or to waste."""
         cpu = self._shelf.take_cpu()
         for guess in sorted(self._told, key=lambda guess: guess.outcome == "dropped") if cpu else ():
-            spent = sum(cpu.pop(piece, 0) for piece in pieces(guess.text))
-            guess.cpu_us = 0 if guess.outcome == "kept" else spent
+            guess.cpu_us = sum(cpu.pop(piece, 0) for piece in pieces(guess.text))
+        if self._kept:
+            start, guess, _ = self._kept
+            start.cpu_us, guess.cpu_us = guess.cpu_us, 0
 
     def match(self, question: Question) -> Reply | None:
-        """Return the lore's reply, if one is sure enough."""
+        """Return the lore's reply, if one is sure enough: then the head start was in vain."""
         if not self._lore:
             return None
         before = asked(question.history)
         reply = self._lore.reply(before, question.said, question.notes)
         self._lore.learn(before, question.said)
+        if reply and self._kept:
+            start, guess, lane = self._kept
+            start.drop()
+            guess.outcome, guess.saved_us = lane.outcome, lane.saved_us = "dropped", 0
+            guess.wasted_us = lane.wasted_us = start.cost_us()
+            guess.cpu_us = start.cpu_us
         return reply
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:

@@ -69,8 +69,8 @@ def open_answering(config: Config) -> Answering:
         engine = Engine(
             job="responder", name="scripted", why="a table of patterns and replies, from the config"
         )
-        table = scripted(config.responder)
-        return Answering(engine, lambda: table)
+        scripted(config.responder)  # a fault in the table is told now, not in a call
+        return Answering(engine, lambda: scripted(config.responder))
     backend = open_llm(llm, config.responder)
     timings: list[Timing] = []
     why = f"llm.backend = {llm.backend!r}" + (f", {llm.mode} with {llm.second!r}" if llm.second else "")

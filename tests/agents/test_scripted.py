@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from agents.scripted import Rule, ScriptedResponder
@@ -23,9 +25,15 @@ TABLE = ScriptedResponder(
 )
 
 
-async def ask(said, table=TABLE):
+async def ask(said, table=TABLE, *, guess=False):
     within = Budget.of(SECOND)
-    return await table.answer(Question(said, (), within, Ledger(0), Crew(), within))
+    return await table.answer(Question(said, (), within, Ledger(0), Crew(), within, guess=guess))
+
+
+async def took(said, **how):
+    began = clock.now()
+    await ask(said, **how)
+    return clock.now() - began
 
 
 @pytest.mark.parametrize(
@@ -46,9 +54,28 @@ async def test_the_first_rule_that_matches_answers(said, reply):
 
 async def test_a_reply_takes_the_delay_of_its_rule():
     for said, delay_us in (("savings", 120 * MS), ("balance", 0), ("well", 30 * MS)):
-        began = clock.now()
-        await ask(said)
-        assert clock.now() - began == delay_us
+        assert await took(said) == delay_us
+
+
+async def test_what_passed_since_a_guess_need_not_pass_again_for_the_same_words():
+    """So what a head start is told to have saved, it has."""
+    await ask("savings", guess=True)
+    assert await took("Savings.") == 0
+    assert await took("savings") == 120 * MS
+    await ask("savings", guess=True)
+    assert await took("my savings") == 120 * MS
+
+
+async def test_a_guess_that_is_broken_off_saves_nothing_and_one_under_way_is_joined():
+    guess = asyncio.ensure_future(ask("savings", guess=True))
+    await clock.sleep(50 * MS)
+    assert await took("savings") == 70 * MS
+    await guess
+    guess = asyncio.ensure_future(ask("savings", guess=True))
+    await clock.sleep(50 * MS)
+    guess.cancel()
+    await asyncio.wait([guess])
+    assert await took("savings") == 120 * MS
 
 
 async def test_a_reply_says_who_chose_it_and_why():

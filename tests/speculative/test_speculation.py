@@ -76,6 +76,29 @@ async def test_what_had_come_before_a_cough_is_kept():
         assert guesses(talk.settle("move fifty")) == [("move fifty", "kept")]
 
 
+async def test_a_head_start_that_failed_has_saved_nothing_for_it_is_asked_again():
+    async with talking(Answers(ZeroDivisionError("odd"), READY, delay_us=50 * MS)) as talk:
+        ledger = await talk.say("move fifty")
+        assert guesses(ledger) == [("move fifty", "dropped")]
+        [lane] = [lane for lane in ledger.lanes if lane.name == "head start"]
+        assert (lane.outcome, lane.wasted_us, lane.saved_us) == ("dropped", 50 * MS, 0)
+
+
+async def test_a_head_start_was_in_vain_where_the_bank_has_the_reply():
+    """Nobody asks the responder then, so nothing of what it did is spared."""
+    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
+    async with talking(Answers(READY, delay_us=50 * MS), lore=lore, voice=Voice(cpu_us=7)) as talk:
+        talk.history.append(Said("agent", GREETING))
+        ledger = await talk.say("I would like to book a taxi")
+        assert guesses(ledger) == [("I would like to book a taxi", "kept")]
+        assert talk.match("I would like to book a taxi")
+        [guess] = [guess for guess in ledger.guesses if guess.said]
+        [lane] = [lane for lane in ledger.lanes if lane.name == "head start"]
+        wasted = 50 * MS + talk.voice.cost_us
+        assert (lane.outcome, lane.saved_us, lane.wasted_us) == ("dropped", 0, wasted)
+        assert (guess.outcome, guess.saved_us, guess.wasted_us, guess.cpu_us) == ("dropped", 0, wasted, 7)
+
+
 async def test_other_words_in_the_same_pause_end_the_head_start_on_the_first():
     responder = Answers(READY, OTHER, delay_us=100 * MS)
     async with talking(responder) as talk:
