@@ -63,6 +63,8 @@ class Shelf:
         self._saving: dict[Key, asyncio.Task[None]] = {}
         self._warming = WarmUp()
         self._learning = False
+        self._removals = 0
+        """How often entries had been removed from the disk when this was last looked at."""
         self._faults: deque[str] = deque(maxlen=64)
         self._closed = False
 
@@ -71,6 +73,7 @@ class Shelf:
         if self._store is None:
             return
         _, engine, voice = self.key("")
+        self._removals = await clock.offload(self._store.removals)
         stored, audible = await clock.offload(_load, self._store, engine, voice, self._most_bytes)
         self._stored = {each.key: each for each in stored}
         for each, speech in reversed(audible):
@@ -120,8 +123,8 @@ class Shelf:
     async def warm(self, texts: Iterable[str], progress: Callable[[int, int, str], None] = nobody) -> None:
         """Keep *texts*, the likeliest first; *progress* hears how many are done, of how many, and the next.
 
-        What fits no longer in memory is kept on disk; with no room there either, or no store, it ends, for
-        more would only push out what is likelier. A text that cannot be rendered is told in
+        What fits no longer in memory is kept on disk alone, and the other way round; with no room in either
+        it ends, for more would only push out what is likelier. A text that cannot be rendered is told in
         :meth:`faults`; three in a row raise TtsError.
         """
         wanted = list(texts)
@@ -217,15 +220,16 @@ class Shelf:
     def _keep(self, key: Key, kept: Kept) -> None:
         """Hold *kept*, and have it written if it is new; what is being warmed up is not displaced."""
         self._memory.put(key, kept, self._warming.keys)
-        if self._store is None or kept.origin == "disk" or self._closed:
+        store = self._store
+        if store is None or kept.origin == "disk" or self._closed or self._warming.full(store, kept.bytes):
             return
         if len(self._saving) >= WRITES:
             self._tell(f"the disk is too slow: {key.text[:60]!r} is kept in memory only")
             return
-        self._saving[key] = self._crew.create_task(self._save(self._store, key, kept), name="shelf: save")
+        self._saving[key] = self._crew.create_task(self._save(store, key, kept), name="shelf: save")
 
     async def _save(self, store: Store, key: Key, kept: Kept) -> None:
-        stored = await clock.offload(store.write, key, kept.speech, kept.made)
+        stored = await clock.offload(store.write, key, kept.speech, kept.made, self._warming.keys)
         if self._saving.get(key) is not asyncio.current_task():  # it was removed meanwhile
             await clock.offload(store.remove, key)
             return
@@ -267,10 +271,13 @@ class Shelf:
         return (self._store is not None and self._store.remove(key)) or held
 
     async def _learn(self, store: Store) -> None:
-        """Let go of what another process has removed from the disk."""
-        for stored in await clock.offload(store.gone, tuple(self._stored.values())):
-            self._stored.pop(stored.key, None)
-            self._memory.pop(stored.key)
+        """Let go of what another process has removed from the disk, not of what had to make room there."""
+        removals = await clock.offload(store.removals)
+        if removals != self._removals:
+            for stored in await clock.offload(store.gone, tuple(self._stored.values())):
+                self._stored.pop(stored.key, None)
+                self._memory.pop(stored.key)
+            self._removals = removals
         self._learning = False
 
     def _tell(self, fault: str) -> None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 VERSION: Final = "1"
 SUFFIX: Final = ".speech"
 LOCK: Final = ".lock"
+REMOVED: Final = ".removed"
+"""Grows by a byte each time somebody has entries removed, so that whoever holds them looks for them."""
 SLACK: Final = 16
 """The bound is looked after each time so small a part of it has been written; each process may pass it by
 as much."""
@@ -101,8 +103,11 @@ class Store:
             return speech, Stored(key, title.made, title.size, path.name)
         return None
 
-    def write(self, key: Key, speech: Speech, made: str) -> Stored | None:
-        """Keep *speech* under *key* and return what is on the disk now; ``None`` if it is not."""
+    def write(self, key: Key, speech: Speech, made: str, sparing: Collection[Key] = ()) -> Stored | None:
+        """Keep *speech* under *key* and return what is on the disk now; ``None`` if it is not.
+
+        Others may have to make room, but none of *sparing*.
+        """
         path = self._path(key)
         try:
             whole = entry.pack(key, speech, made)
@@ -121,19 +126,36 @@ class Store:
             self._writable = False
             return None
         self._writable = True
-        self._look_after(len(whole))
+        self._look_after(len(whole), sparing)
         return Stored(key, made, len(whole), path.name)
 
     def remove(self, key: Key) -> bool:
         """Remove the entry of *key*; say whether it was there."""
-        return self._unlink(self._path(key))
+        return self._removed(int(self._unlink(self._path(key)))) > 0
 
     def clear(self) -> int:
         """Remove every entry of every voice and return how many there were."""
-        return sum(self._unlink(path) for path, _ in self._all())
+        return self._removed(sum(self._unlink(path) for path, _ in self._all()))
+
+    def _removed(self, count: int) -> int:
+        """Tell other processes that *count* entries were removed; return it."""
+        if count:
+            try:
+                with (self.folder / REMOVED).open("ab") as marks:
+                    marks.write(b".")
+            except OSError as error:
+                self._name(self.folder / REMOVED, error.strerror or str(error))
+        return count
+
+    def removals(self) -> int:
+        """Return how often somebody had entries removed; what only had to make room is not meant."""
+        try:
+            return (self.folder / REMOVED).stat().st_size
+        except OSError:
+            return 0
 
     def gone(self, stored: Collection[Stored]) -> list[Stored]:
-        """Return which of *stored* somebody has removed."""
+        """Return which of *stored* are no longer there."""
         found: list[Stored] = []
         for place in dict.fromkeys(self._place(each.key.engine, each.key.voice) for each in stored):
             try:
@@ -198,23 +220,24 @@ class Store:
             return None
         return Stored(title.key, title.made, title.size, name, about.st_mtime_ns)
 
-    def _look_after(self, size: int) -> None:
+    def _look_after(self, size: int, sparing: Collection[Key]) -> None:
         """Count what was written and, now and then, remove what was not used for longest."""
         with self._guard:
             size, count = self._written[0] + size, self._written[1] + 1
             due = size > self.most_bytes // SLACK or count > self.most_entries // SLACK
             self._written = (0, 0) if due else (size, count)
         if due:
-            self._prune()
+            self._prune({self._path(key) for key in tuple(sparing)})
 
-    def _prune(self) -> None:
+    def _prune(self, sparing: Collection[Path]) -> None:
         kept = sorted(self._all(), key=lambda each: (each[1].st_mtime_ns, each[0].name))
         size, count = sum(about.st_size for _, about in kept), len(kept)
         for path, about in kept:
             if size <= self.most_bytes and count <= self.most_entries:
                 break
-            self._unlink(path)
-            size, count = size - about.st_size, count - 1
+            if path not in sparing:
+                self._unlink(path)
+                size, count = size - about.st_size, count - 1
 
     def _all(self) -> Iterator[tuple[Path, os.stat_result]]:
         for place in files.listed(self.folder):

@@ -31,3 +31,7 @@ class WarmUp:
             store is not None and self.disk_bytes <= store.most_bytes and len(self.keys) <= store.most_entries
         )
         return stored is not None and room
+
+    def full(self, store: Store, size: int) -> bool:
+        """Say whether *size* bytes more on the disk would push out what it has kept there."""
+        return self.disk_bytes + size > store.most_bytes or len(self.keys) >= store.most_entries

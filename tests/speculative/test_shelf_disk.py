@@ -143,6 +143,19 @@ async def test_what_another_process_removes_is_let_go_of_at_the_next_call(folder
         assert call.find(THANKS) is not None
 
 
+async def test_what_had_to_make_room_on_the_disk_stays_in_memory(folder):
+    """Another process fills the disk: that is no reason for a server to render its replies anew."""
+    async with shelved(store=Store(folder)) as server:
+        await server.warm(ALIKE)
+        async with shelved(Voice(voice="another"), store=Store(folder, most_bytes=2 * ROOM)) as other:
+            await other.keep(NAME)
+            await other.keep(DONE)
+        assert len(on_disk(folder)) <= 3
+        call = server.for_call()
+        await clock.sleep(MS)
+        assert all(call.has(text) for text in ALIKE)
+
+
 async def test_what_another_process_has_rendered_is_not_rendered_again(folder):
     first, second = Voice(), Voice()
     async with shelved(first, store=Store(folder)) as one, shelved(second, store=Store(folder)) as other:
@@ -198,6 +211,18 @@ async def test_a_warm_up_ends_where_the_disk_is_full_too(folder):
         await shelf.warm(ALIKE)
         assert "full after 3 of 5" in shelf.faults()[-1]
     assert voice.rendered == ALIKE[:4]
+
+
+async def test_a_warm_up_goes_on_in_memory_where_the_disk_is_full(folder):
+    """What is likelier keeps its place on the disk, also where it had been there for longest."""
+    for wanted in (ALIKE[:2], ALIKE):
+        async with shelved(store=Store(folder, most_bytes=3 * ROOM)) as shelf:
+            await shelf.warm(wanted)
+            call = shelf.for_call()
+            await clock.sleep(MS)
+            assert all(call.has(text) for text in wanted)
+            assert shelf.faults() == ()
+    assert on_disk(folder) == sorted(ALIKE[:3])
 
 
 async def test_a_shelf_that_closes_finishes_what_is_on_its_way_to_the_disk(folder, monkeypatch):

@@ -255,6 +255,30 @@ def test_many_small_entries_are_bounded_too(tmp_path):
     assert len(texts(store)) <= 32 + 32 // 16
 
 
+def test_what_is_spared_does_not_make_room(tmp_path):
+    store = Store(tmp_path, most_entries=4)
+    oldest = KEY._replace(text=numbered(0).text)
+    for number in range(8):
+        text = numbered(number).text
+        store.write(KEY._replace(text=text), speech(text), "", (oldest,))
+    assert oldest.text in texts(store)
+    assert len(texts(store)) <= 5
+
+
+def test_what_somebody_removes_is_counted_and_what_makes_room_is_not(tmp_path):
+    store = Store(tmp_path, most_entries=2)
+    for number in range(6):
+        put(store, numbered(number).text)
+    assert store.removals() == 0
+    assert not store.remove(KEY)
+    assert store.removals() == 0
+    assert store.remove(KEY._replace(text=texts(store)[0]))
+    before = store.removals()
+    store.clear()
+    assert store.removals() > before > 0
+    assert store.clear() == 0
+
+
 def test_the_last_used_is_listed_first(store):
     for age, text in enumerate((NAME, DONE)):
         put(store, text)
