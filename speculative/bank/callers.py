@@ -41,6 +41,12 @@ class Group:
         self.replies += other.replies
         self.words += other.words
 
+    @property
+    def surely(self) -> str:
+        """The reply that is more likely than not; '' if none is."""
+        reply, count = self.replies.most_common(1)[0]
+        return reply if count > (self.replies.total() + 1) / 2 else ""
+
     def name(self, weights: Mapping[str, float]) -> str:
         """Return the words that tell it from the other groups of its state."""
         best = sorted(self.words, key=lambda word: (-self.words[word] * weights[word], word))
@@ -68,6 +74,30 @@ def groups(seen: Iterable[tuple[str, str]]) -> dict[str, Group]:
             unique, number = f"{name} ({number})", number + 1
         found[unique] = group
     return found
+
+
+def examples(found: Mapping[str, Group], most: int) -> dict[str, tuple[str, ...]]:
+    """Return the sentences that stand for each group, the commonest *most* of them.
+
+    A hesitation alone, which leaves no text, stands for nothing. One that was surely replied to in two ways
+    stands for the group it was said in more often than in all
+    the others, or for none: whatever was said to it would contradict what was said to somebody else.
+    """
+    surely = {name: reply for name, group in found.items() if (reply := group.surely)}
+    said: dict[str, Counter[str]] = defaultdict(Counter)
+    for name in surely:
+        for sentence, count in found[name].sentences.items():
+            said[sentence][name] = count
+
+    def stands(sentence: str, name: str) -> bool:
+        rivals = said[sentence] if name in surely else Counter[str]()
+        one = len({surely[rival] for rival in rivals}) <= 1
+        return one or rivals[name] > rivals.total() / 2
+
+    return {
+        name: tuple([text for text, _ in group.sentences.most_common() if text and stands(text, name)][:most])
+        for name, group in found.items()
+    }
 
 
 def _begin(seen: Iterable[tuple[str, str]]) -> tuple[list[Group], list[Group]]:

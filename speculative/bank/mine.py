@@ -177,13 +177,12 @@ def _bank(learning: Learning, dialogues: int) -> Bank:
         if not name or len(seen) < LEAST:
             continue
         states.append(_state(name, learning))
-        for caller, group in callers.groups((each.said, each.act) for each in seen).items():
-            answered = _replies(name, caller, group, seen, texts, learning)
-            examples = tuple(text for text, _ in group.sentences.most_common(EXAMPLES))
-            all_callers.append(
-                Caller(state=name, name=caller, count=group.replies.total(), examples=examples)
-            )
-            replies += answered
+        found = callers.groups((each.said, each.act) for each in seen)
+        for caller, examples in callers.examples(found, EXAMPLES).items():
+            if examples:
+                count = found[caller].replies.total()
+                all_callers.append(Caller(state=name, name=caller, count=count, examples=examples))
+                replies += _replies(name, caller, found[caller], seen, texts, learning)
     kept = {state.name for state in states}
     turns = ((state if state in kept else "", said) for state, said in learning.turns)
     return Bank(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, NAMES, calls
 
-from speculative.bank.bank import text
+from speculative.bank import callers
+from speculative.bank.bank import read, text, write
 from speculative.bank.exchange import Exchange, exchanges
 from speculative.bank.mine import mine
 from speculative.bank.moves import moves
@@ -199,3 +200,29 @@ def test_a_question_that_is_asked_although_the_caller_told_is_a_confirmation():
     )
     [reply] = mine([turns] * 4).reply
     assert (reply.asks, reply.confirms) == ("card", True)
+
+
+TAXI, ORDER, USUAL = "a taxi for tonight", "cancel an order", "the usual"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stands"), [(2, 1, ["taxi"]), (1, 2, ["order"]), (2, 2, []), (1, 0, ["taxi"])]
+)
+def test_a_sentence_with_two_replies_stands_for_the_one_it_mostly_had_or_for_none(first, second, stands):
+    """Either reply would contradict the other, and such a bank is refused."""
+    seen = [(TAXI, "taxi"), (ORDER, "order")] * 4 + [(USUAL, "taxi")] * first + [(USUAL, "order")] * second
+    found = callers.groups(seen)
+    examples = callers.examples(found, 10)
+    assert [found[name].surely for name, texts in examples.items() if USUAL in texts] == stands
+    assert sorted(text for texts in examples.values() for text in texts if text != USUAL) == [TAXI, ORDER]
+
+
+def test_what_people_contradict_themselves_in_makes_a_bank_that_can_be_read(tmp_path):
+    """Also where a caller only hesitated."""
+    asks = {TAXI: "what day is it for", ORDER: "what is the order number"}
+    told = [*([TAXI, asks[TAXI]], [ORDER, asks[ORDER]]) * 4]
+    told += [[said, asked] for said in (USUAL, "uh") for asked in asks.values() for _ in range(2)]
+    bank = mine([(("agent", GREETING), ("caller", said), ("agent", asked)) for said, asked in told])
+    write(bank, tmp_path / "bank.toml")
+    assert read(tmp_path / "bank.toml") == bank
+    assert len(bank.reply) == 2
