@@ -39,12 +39,11 @@ class _Row(msgspec.Struct):
 
 
 def texts(paths: Iterable[Path]) -> tuple[Text, ...]:
-    """Return the calls at *paths*, in their order and each name once; raises UsageError."""
-    found: dict[str, Text] = {}
-    for path in paths:
-        for text in _texts(path):
-            found.setdefault(text.name, text)
-    return tuple(found.values())
+    """Return the calls at *paths*, in their order and each once; raises UsageError.
+
+    Two calls may have one name, for every day's folder begins with a "call-1".
+    """
+    return tuple(dict.fromkeys(text for path in paths for text in _texts(path)))
 
 
 def _texts(path: Path) -> Iterator[Text]:
