@@ -35,6 +35,8 @@ is guessed by nobody.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import re
 from collections import defaultdict
@@ -229,12 +231,29 @@ def _twice(names: Iterable[N]) -> Iterator[N]:
 def write(bank: Bank, path: Path) -> None:
     """Write *bank* to *path*, whole or not at all; blocks, raises ConfigError."""
     check(bank, str(path))
-    beside = path.with_name(f".{path.name}.part")
-    try:
+    with _beside(path) as beside:
         beside.write_text(text(bank), "utf-8")
         beside.replace(path)
+
+
+def try_place(path: Path) -> None:
+    """Raise ConfigError if no bank can be written to *path*, before anybody works for it; blocks."""
+    with _beside(path) as beside:
+        beside.touch()
+        beside.unlink()
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Yield a name beside *path*; whatever fails there is one ConfigError, and leaves nothing."""
+    beside = path.parent / f".{path.name}.part"
+    try:
+        if path.exists() and not path.is_file():
+            raise FileExistsError(errno.EEXIST, "there is something else than a file")
+        yield beside
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
         raise ConfigError(
             f"cannot be written ({error.strerror})", where=str(path), remedy="make room, or name another file"
         ) from None

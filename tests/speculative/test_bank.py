@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from spoken import calls
 
-from speculative.bank.bank import Bank, Caller, Ending, Reply, State, check, read, text, write
+from speculative.bank.bank import Bank, Caller, Ending, Reply, State, check, read, text, try_place, write
 from speculative.bank.mine import mine
 from voice.errors import ConfigError
 
@@ -97,9 +99,24 @@ def test_a_bank_that_is_not_there_is_one_line(tmp_path):
         read(tmp_path / "b.toml")
 
 
-def test_a_bank_that_cannot_be_written_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be written"):
-        write(bank(), tmp_path / "absent" / "b.toml")
+@pytest.mark.parametrize("place", ["absent/b.toml", "file/b.toml", ".", "pipe"])
+def test_a_bank_that_cannot_be_written_is_one_line(tmp_path, place):
+    """Nor is anything replaced that is no file, such as /dev/stdout."""
+    (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    for attempt in (lambda path: write(bank(), path), try_place):
+        with pytest.raises(ConfigError, match="cannot be written") as refused:
+            attempt(tmp_path / place)
+        assert "\n" not in str(refused.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
+
+
+def test_to_try_a_place_changes_nothing(tmp_path):
+    write(bank(), tmp_path / "b.toml")
+    for name in ("b.toml", "c.toml"):
+        try_place(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["b.toml"]
+    assert read(tmp_path / "b.toml") == bank()
 
 
 def test_what_a_person_deletes_or_adds_is_all_there_is(tmp_path):

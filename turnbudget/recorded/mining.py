@@ -111,6 +111,7 @@ def run(  # noqa: PLR0913 - the options of a command
     """Yield the lines of ``turnbudget mine``, the bank being written to *out*; blocks, raises UsageError."""
     if not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} are no odds", where="--threshold", remedy="give 0 to 1")
+    banks.try_place(out)
     found = mined(texts(paths), hold_out, everything=everything, doing=doing)
     banks.write(found.bank, out)
     yield _what(found, everything=everything)

@@ -173,6 +173,25 @@ def test_a_call_given_twice_counts_once(file):
     assert len(texts([file, file])) == 12
 
 
+def test_two_calls_of_one_name_are_two(tmp_path):
+    """Files are numbered anew each day."""
+    for day, word in (("monday", "hi"), ("tuesday", "good morning")):
+        (tmp_path / day).mkdir()
+        said = [VCON["dialog"][0], {**VCON["dialog"][1], "body": word}]
+        (tmp_path / day / "call-1.vcon").write_text(json.dumps({**VCON, "dialog": said}))
+    assert [text.turns[1][1] for text in texts([tmp_path / "monday", tmp_path / "tuesday"])] == [
+        "hi",
+        "good morning",
+    ]
+
+
+def test_a_place_where_no_bank_can_be_is_told_before_the_work(file, tmp_path):
+    told = []
+    with pytest.raises(UsageError, match="cannot be written"):
+        list(run([file], tmp_path / "absent" / "bank.toml", doing=lambda *step: told.append(step)))
+    assert told == []
+
+
 def test_the_recorded_dialogues_make_a_bank_worth_having(recordings, tmp_path):
     """The first forty, the last third of them held out: what was looked at while this was built."""
     lines = (recordings / "harper-valley" / "dialogues.jsonl").read_text().splitlines()[:40]
