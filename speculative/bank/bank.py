@@ -125,8 +125,9 @@ class Ending(Part, frozen=True, kw_only=True):
 class Calibration(Part, frozen=True, kw_only=True):
     """What turns raw odds into honest ones: logit(honest) = slope × logit(raw) + offset."""
 
-    slope: float = 1.0
-    offset: float = 0.0
+    slope: Annotated[float, msgspec.Meta(gt=0, le=50)] = 1.0
+    """Not below 0, which would turn the order of guesses about; nor is either beyond what can be reckoned."""
+    offset: Annotated[float, msgspec.Meta(ge=-50, le=50)] = 0.0
 
 
 class Bank(Part, frozen=True, kw_only=True):

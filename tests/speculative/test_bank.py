@@ -84,6 +84,11 @@ def test_one_sentence_in_one_state_has_no_two_sole_replies():
         ("colour = 1", "unknown field `colour`"),
         ("[[reply]]\nodds = 1.5", "$.reply[0]"),
         ("[[state]]\nname = ''\nsays = ['x']", "$.state[0].name"),
+        ("[calibration]\nslope = 500.0", "$.calibration.slope"),
+        ("[calibration]\nslope = nan", "$.calibration.slope"),
+        ("[calibration]\nslope = -1.0", "$.calibration.slope"),
+        ("[calibration]\noffset = inf", "$.calibration.offset"),
+        ("[calibration]\noffset = nan", "$.calibration.offset"),
         ("[[", "is no reply bank"),
     ],
 )
