@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
 from voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+WISH: Final = "want"
+"""What all wishes are read as. It turns nothing: what is wished for does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,12 @@ def may_share(known: str, said: str, *, reply: str | None = None) -> Verdict:
 
 
 def risks(said: str, expected: Iterable[str]) -> str:
-    """Return what in *said* is in none of the *expected* sentences and could turn them; '' if nothing.
+    """Return what in *said* is in none of the *expected* sentences; '' if nothing, or only that it is wished.
 
     For a matcher that knows what kind of answer is expected, but not every sentence that gives it.
     """
     known = {word for sentence in expected for word in meaning(sentence).words}
-    return _named(word for word in meaning(said).words if word not in known and _kind(word) != "another word")
+    return _named(word for word in meaning(said).words if word not in known and word != WISH)
 
 
 @lru_cache(maxsize=8192)

@@ -102,9 +102,13 @@ def test_risks_are_what_nobody_expected():
     expected = ["my savings account", "my checking account"]
     assert risks("the savings account please", expected) == ""
     assert risks("not the savings account", expected) == 'negation: "not"'
-    assert risks("savings, what's the fee?", expected) == 'question: "what"; question: "is"'
+    assert (
+        risks("savings, what's the fee?", expected) == 'question: "what"; question: "is"; another word: "fee"'
+    )
     assert risks("savings, 50", expected) == 'number: "50"'
-    assert risks("savings at Fooblitz", expected) == 'unknown word: "fooblitz"'
+    assert risks("savings at Fooblitz", expected) == 'another word: "at"; unknown word: "fooblitz"'
+    assert risks("order the savings account", expected) == 'another word: "order"'
+    assert risks("I would like the savings account", expected) == ""
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ def test_a_reply_fits_other_callers(guesser, asked, said, text):
         (ELSE, "no wait"),
         (ELSE, "yes"),
         (ELSE, "no but cancel my order"),
+        (ELSE, "no order that thank you"),
+        (ELSE, "no transfer that's all"),
         (ELSE, "no that's all but is it cheap"),
         (DAY, "monday no tuesday"),
         (DAY, "not monday please"),
@@ -60,7 +62,7 @@ def test_a_reply_fits_other_callers(guesser, asked, said, text):
     ],
 )
 def test_what_turns_the_meaning_is_a_miss(guesser, asked, said):
-    """CA-01: opposites, corrections and second wishes do not get the stored reply."""
+    """CA-01: opposites, corrections and other wishes do not get the stored reply."""
     assert isinstance(match(guesser, asked, said, 0.0), Miss)
 
 
