@@ -11,20 +11,27 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from speculative.bank.acts import Acts
 from speculative.bank.calibration import honest
+from speculative.bank.examples import Examples
 from speculative.bank.moves import moves, template
 from speculative.bank.slots import TEXT, Slot, filled, told
 from speculative.bank.words import answered, content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from speculative.bank.bank import Bank, Caller, Reply, State
 
 MOST: Final = 5
 """More guesses are not given."""
 LEAST_ODDS: Final = 0.02
+LIKELIEST: Final = 50
+"""Of all that callers may mean in a state, so many are looked at: any other is less likely than 0.02."""
 UNLIKE: Final = 0.2
 """Odds of a reply that was only given when more was known, where another was given with as much."""
 
@@ -53,29 +60,35 @@ class Candidate:
 class Meanings:
     """What callers mean in one state, and how likely each word is if they do."""
 
-    def __init__(self, callers: list[Caller], vocabulary: int) -> None:
-        self._callers = callers
-        self._base = 1 / vocabulary
-        self._words = [
-            Counter(word for example in caller.examples for word in set(content(example)))
-            for caller in callers
-        ]
+    def __init__(self, callers: Sequence[tuple[Caller, Examples]], vocabulary: int) -> None:
+        self._callers = [caller for caller, _ in callers]
+        self._never = math.log(1 / vocabulary)
+        """Of a word that was not heard there."""
+        self._counts = np.array([math.log(caller.count) for caller in self._callers])
+        self._words = np.array([math.log(examples.counts.total() + 1) for _, examples in callers])
+        heard: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, (_, examples) in enumerate(callers):
+            for word, count in examples.counts.items():
+                heard[word].append((place, math.log(count + 1 / vocabulary) - self._never))
+        self._heard = {word: _columns(found) for word, found in heard.items()}
 
     def weigh(self, said: str) -> list[tuple[Caller, float]]:
-        """Return each meaning with its probability after *said*; they sum to less than one."""
+        """Return the likeliest meanings, each with its probability after *said*: less than one together."""
         words = sorted(set(content(said)))
-        logs = [0.0]  # a meaning nobody knows yet: one caller, and any words
-        logs[0] = math.log(self._base) * len(words)
-        for caller, counts in zip(self._callers, self._words, strict=True):
-            all_words = counts.total()
-            logs.append(
-                math.log(caller.count)
-                + sum(math.log((counts[word] + self._base) / (all_words + 1)) for word in words)
-            )
-        top = max(logs)
-        shares = [math.exp(log - top) for log in logs]
-        total = sum(shares)
-        return [(caller, share / total) for caller, share in zip(self._callers, shares[1:], strict=True)]
+        nobody = self._never * len(words)  # a meaning nobody knows yet: one caller, and any words
+        logs = self._counts + len(words) * (self._never - self._words)
+        for places, more in (self._heard[word] for word in words if word in self._heard):
+            logs[places] += more
+        top = max(nobody, logs.max())
+        shares = np.exp(logs - top)
+        total = shares.sum() + math.exp(nobody - top)
+        best = np.argpartition(-shares, min(LIKELIEST, shares.size) - 1)[:LIKELIEST]
+        return [(self._callers[place], float(shares[place] / total)) for place in best]
+
+
+def _columns(found: Sequence[tuple[int, float]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    places, more = zip(*found, strict=True)
+    return np.array(places), np.array(more)
 
 
 class Guesser:
@@ -88,11 +101,11 @@ class Guesser:
         callers: dict[str, list[Caller]] = defaultdict(list)
         for caller in bank.caller:
             callers[caller.state].append(caller)
-        words = {word for caller in bank.caller for text in caller.examples for word in content(text)}
-        self._vocabulary = frozenset(words)
+        self._examples = {(each.state, each.name): Examples(each.examples) for each in bank.caller}
         inside: dict[str, set[str]] = defaultdict(set)
-        for caller in bank.caller:
-            inside[caller.state].update(word for text in caller.examples for word in content(text))
+        for (state, _), examples in self._examples.items():
+            inside[state].update(examples.counts)
+        self._vocabulary = words = frozenset(word for each in inside.values() for word in each)
         spread = Counter(word for each in inside.values() for word in each)
         # Words that are said in a state for a text are mostly the texts themselves.
         self._elsewhere = {
@@ -100,7 +113,10 @@ class Guesser:
             for state in bank.state
             if state.kind == TEXT
         }
-        self._meanings = {name: Meanings(each, len(words) + 1) for name, each in callers.items()}
+        self._meanings = {
+            name: Meanings([(caller, self._examples[name, caller.name]) for caller in each], len(words) + 1)
+            for name, each in callers.items()
+        }
         self._replies: dict[tuple[str, str], list[Reply]] = defaultdict(list)
         for reply in bank.reply:
             self._replies[reply.state, reply.caller].append(reply)
@@ -125,6 +141,10 @@ class Guesser:
         """Return *said* without its values, as an answer in *state*."""
         others = self._elsewhere.get(state.name, self._vocabulary)
         return answered(said, state.kind, self.bank.classes, others)
+
+    def nearest(self, caller: Caller, said: str, most: int) -> list[str]:
+        """Return the examples of *caller* that have most words in common with *said*."""
+        return self._examples[caller.state, caller.name].nearest(said, most)
 
     def known(self, state: State, said: str, known: Mapping[str, str]) -> dict[str, str]:
         """Return the slots *known* before, and those that *said* tells."""

@@ -17,7 +17,7 @@ from speculative.bank.words import alike, content, tokens
 from speculative.guard import may_share, risks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from speculative.bank.bank import Reply, State
     from speculative.bank.guess import Candidate, Guesser
@@ -39,7 +39,7 @@ LEADING: Final = words_in(
 """What may lead to an answer beside the words of the question: "the address is". No "to", no "from"."""
 INVERTED: Final = words_in("is was would will")
 """What begins a question instead."""
-NEAREST: Final = 8
+NEAREST: Final = 16
 """So many examples are shown to the guard."""
 
 
@@ -87,7 +87,7 @@ def match(
     best = found[0]
     if fault := _fault(best, threshold, all_known):
         return Miss(fault)
-    agreed = _agreed(best, state, plain)
+    agreed = _agreed(best, state, plain, guesser.nearest(best.caller, plain, NEAREST))
     if isinstance(agreed, Miss):
         return agreed
     because = f"odds {best.odds:.2f} in state “{state.name}”, {agreed}"
@@ -111,10 +111,9 @@ def _fault(best: Candidate, threshold: float, known: Mapping[str, str]) -> str:
     return ""
 
 
-def _agreed(best: Candidate, state: State, said: str) -> str | Miss:
-    """Return how *said* agrees with a sentence that had this reply in this state, or why it does not."""
+def _agreed(best: Candidate, state: State, said: str, examples: Sequence[str]) -> str | Miss:
+    """Return how *said* agrees with *examples* that had this reply in this state, or why it does not."""
     asked = _asked(state)
-    examples = _nearest(best.caller.examples, said)
     for example in examples:
         if may_share(_readable(example, asked), _readable(said, asked), reply=best.text).passes:
             return f"the guard takes it for “{example}”"
@@ -124,32 +123,14 @@ def _agreed(best: Candidate, state: State, said: str) -> str | Miss:
     likeness = alike(frozenset(content(nearest)), frozenset(content(said)))
     if likeness < AGREES:
         return Miss(f"text: too little in common with “{nearest}” ({likeness:.2f})")
-    if risk := risks(_readable(said, asked), _all_readable(best.caller.examples, asked)):
+    if risk := risks(_readable(said, asked), [_readable(example, asked) for example in examples]):
         return Miss(f"guard: {risk}")
     return f"{likeness:.2f} of its words in common with “{nearest}”, nothing for the guard to object to"
-
-
-def _nearest(examples: tuple[str, ...], said: str) -> list[str]:
-    """Return the examples that have most words in common with *said*."""
-    words = frozenset(content(said))
-    return sorted(examples, key=lambda example: (-alike(words, _content(example)), example != said, example))[
-        :NEAREST
-    ]
-
-
-@lru_cache(maxsize=65_536)
-def _content(example: str) -> frozenset[str]:
-    return frozenset(content(example))
 
 
 def _values(text: str) -> frozenset[str]:
     """Return the kinds of values told; a name makes no difference."""
     return frozenset(re.findall(r"\{([\w ]+)\}", text)) - {"name"}
-
-
-@lru_cache(maxsize=4096)
-def _all_readable(examples: tuple[str, ...], asked: frozenset[str]) -> tuple[str, ...]:
-    return tuple(_readable(example, asked) for example in examples)
 
 
 @lru_cache(maxsize=65_536)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, calls
 
-from speculative.bank.bank import Calibration
+from speculative.bank import match as matching
+from speculative.bank.bank import Bank, Calibration, Caller, Reply, State
 from speculative.bank.calibration import Trial, calibrated, honest, reliability
-from speculative.bank.guess import Guesser
+from speculative.bank.examples import Examples
+from speculative.bank.guess import LIKELIEST, Guesser, Meanings
 from speculative.bank.mine import mine
+from speculative.bank.words import alike, content
 
 DAY = "Okay. What day would you like the taxi?"
+MEANT = [("hat", 3, ("red hat", "red")), ("shoe", 5, ("blue shoe", "a red one"))]
+"""What callers mean, how often, and in which words."""
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +30,48 @@ def test_a_guess_grows_with_the_words(guesser):
     assert cancels == sorted(cancels)
     assert cancels[0] < 0.6 < cancels[-1]
     assert len(odds[0]) == 2
+
+
+def test_meanings_are_weighed_by_each_word_against_one_that_nobody_knows():
+    callers = [Caller(state="s", name=name, count=count, examples=texts) for name, count, texts in MEANT]
+    meanings = Meanings([(each, Examples(each.examples)) for each in callers], 9)
+    odds = {
+        "hat": 3 * (2 + 1 / 9) / 4 * (1 + 1 / 9) / 4,
+        "shoe": 5 * (1 + 1 / 9) / 5 * (0 + 1 / 9) / 5,
+    }
+    total = 1 / 9 / 9 + sum(odds.values())
+    found = {caller.name: share for caller, share in meanings.weigh("red hat")}
+    assert found == pytest.approx({name: each / total for name, each in odds.items()})
+
+
+@pytest.mark.parametrize("said", ["red hat", "shoe", "", "a", "the blue hat three", "word 1 2 3", "sun 7 8"])
+@pytest.mark.parametrize("most", [1, 5, 16, 1_000])
+def test_the_nearest_examples_are_those_with_most_words_in_common(said, most):
+    texts = [*MEANT[0][2], *MEANT[1][2], *(f"word {n} {n % 7} {n % 3}" for n in range(40)), "a", "the blue"]
+    words = frozenset(content(said))
+    whole = sorted(texts, key=lambda text: (text != said, -alike(words, frozenset(content(text))), text))
+    assert Examples(texts).nearest(said, most) == whole[:most]
+
+
+def test_of_ten_thousand_meanings_and_examples_only_the_likeliest_are_looked_at(monkeypatch):
+    """A bank of 10⁵ lines is asked on the loop, at each word of each call."""
+    things = [a + b + c + d for a in "bdfgklmnpr" for b in "aeiou" for c in "bdgklmnrst" for d in "aeiou"] * 4
+    texts = [f"i want the {thing} {number // 2500 * 'x'}" for number, thing in enumerate(things)]
+    state = State(name="help", says=("how can i help you",))
+    callers = [Caller(state="help", name="any", count=9_000_000, examples=tuple(texts))]
+    callers += [Caller(state="help", name=text, count=1, examples=(f"{text} two",)) for text in texts]
+    replies = [
+        Reply(state="help", caller=each.name, says=f"{each.name}.", act="a", count=9, of=9, odds=0.9)
+        for each in callers
+    ]
+    guesser = Guesser(Bank(state=(state,), caller=tuple(callers), reply=tuple(replies)))
+    assert len(guesser.candidates(state, "i want a baba", {})) == LIKELIEST
+    shown = []
+    share = matching.may_share
+    monkeypatch.setattr(matching, "may_share", lambda *both, **how: shown.append(both) or share(*both, **how))
+    found = matching.match(guesser, "How can I help you?", "please i want a baba", 0.0)
+    assert isinstance(found, matching.Match | matching.Miss)
+    assert 0 < len(shown) <= matching.NEAREST
 
 
 def test_other_words_for_a_question_are_the_same_state(guesser):
