@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 
 import pytest
 from speculating import Revising, Table, settled, shelved_voice, speak, spoken
 from spoken import GREETING, calls
-from stage import check_account, speech
+from stage import check_account, prepared, speech, stays
 
 from speculative.bank.mine import mine
 from speculative.lore import Library, Lore
+from speculative.ranks import Ranks
+from speculative.speculation import Speculation
 from voice import clock
 from voice.clock import MS, SECOND
 from voice.endpoint import Endpointing
@@ -39,6 +42,31 @@ async def test_digits_with_long_pauses_between_them_are_one_turn():
     assert spoke.texts == [THANKS]
     last_digit_us = spoke.call.epoch_us + spoke.line.said_us
     assert abs(spoke.turns[0].account.zero_us - last_digit_us) <= 20 * MS
+
+
+async def test_what_is_foreseen_while_keys_are_pressed_follows_what_was_said_last():
+    """It is rendered meanwhile; what was foreseen of the turn before is told there, and not again."""
+
+    class Numbered(Table):
+        def foreseen(self):
+            return (f"That was answer {sum(not guess for _, guess in self.asked)}.",)
+
+    table = Numbered({}, "That was answer 1.")
+    async with shelved_voice() as (voice, shelf):
+        ahead = Speculation(table, shelf.for_call(), Endpointing(), Ranks())
+        clips = spoken("what is my balance"), stays(10 * SECOND)
+        call, _, rows = prepared(*clips, responder=table, voice=voice, ahead=ahead)
+
+        async def press():
+            await clock.sleep_until(call.epoch_us + 5 * SECOND)
+            for key in "42#":
+                call.press(key)
+                await clock.sleep(200 * MS)
+
+        await asyncio.gather(call.run(), press())
+    foreseen = [[(one.text, one.outcome) for one in row.account.guesses if not one.said] for row in rows]
+    assert foreseen == [[("That was answer 0.", "not said")], [("That was answer 1.", "said")]]
+    assert rows[1].account.outcome == "shelved"
 
 
 @pytest.mark.parametrize("letters", [("B", 600, "R", 600, "A"), ("B", 600, "R", 600, "A", 600, "D")])

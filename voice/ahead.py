@@ -30,7 +30,7 @@ class Ahead(Protocol):
         ...
 
     def listening(self, history: tuple[Said, ...]) -> None:
-        """Know that the caller has begun to speak, after *history*."""
+        """Know that the caller has begun to speak, or to press keys, after *history*."""
         ...
 
     def heard(self, said: str) -> None:

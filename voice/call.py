@@ -109,6 +109,8 @@ class Call:
             return
         if not self._saying.protected:
             self._saying.break_off("a key was pressed")
+        if self._parts.ahead and not self.ear.speaking:
+            self._parts.ahead.listening(tuple(self.history))
         self._gathered(self._keypad.press(key, clock.now()))
 
     def hold(self, *, on: bool) -> None:
