@@ -117,7 +117,7 @@ class Council:
         known = self._dialogue.known
         asking = [seat.agent for seat in self._seats if seat.name == known.asked_by]
         foreseeing = [agent for agent in asking if isinstance(agent, Foresees)] or self._foreseeing()
-        return tuple(dict.fromkeys(text for agent in foreseeing for text in agent.next_openings(known)))
+        return tuple(dict.fromkeys(text for agent in foreseeing for text in _next(agent, known)))
 
     def _foreseeing(self) -> list[Foresees]:
         return [seat.agent for seat in self._seats if isinstance(seat.agent, Foresees)]
@@ -316,3 +316,11 @@ class Council:
     def _which(self, ruling: Ruling) -> str:
         one, other = (heard.seat.about for heard in ruling.doubt)
         return self.wording.which.format(one=one, other=other)
+
+
+def _next(agent: Foresees, known: Context) -> tuple[str, ...]:
+    """Return what *agent* foresees; one that raises instead foresees nothing, and costs the call nothing."""
+    try:
+        return tuple(agent.next_openings(known))
+    except Exception:  # noqa: BLE001 - an agent may raise anything; check_agent finds it out
+        return ()

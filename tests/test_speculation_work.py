@@ -81,6 +81,24 @@ async def test_work_that_was_dropped_is_told_as_waste():
     assert len(ran) == 1
 
 
+async def test_an_agent_that_cannot_foresee_costs_nothing_but_its_guesses():
+    class Blind(Says):
+        def fixed(self):
+            return ()
+
+        def next_openings(self, _):
+            raise KeyError("odd")
+
+    class Seer(Blind):
+        def next_openings(self, _):
+            return ["Ten dollars."]
+
+    responder = council(Blind("blind", None), Seer("seer", lambda *_: Opinion("Ten dollars.", 0.9)))
+    spoke = await speak(spoken("what is my balance"), responder=responder)
+    assert (spoke.outcomes, spoke.texts) == (["shelved"], ["Ten dollars."])
+    assert [guess.text for guess in spoke.turns[0].account.guesses if not guess.said] == ["Ten dollars."]
+
+
 async def test_flapping_partials_do_nothing():
     """ASR-09: what "cancel" would do is not done when it was "can you sell my ticket"."""
     ran = []
