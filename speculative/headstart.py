@@ -40,6 +40,8 @@ class HeadStart:
     ended: float | None
     """How many of those who said this had ended, by the reply bank."""
     began_us: int
+    matched: Reply | None = None
+    """What the reply bank would say by itself: then nobody else need be asked."""
     opinion: asyncio.Task[float | None] | None = None
     """How likely its pause is an end, by its sound; ``None``: nobody was asked."""
     task: asyncio.Task[None] | None = None
@@ -57,8 +59,6 @@ class HeadStart:
     """Whether it was broken off at work."""
     failed: bool = False
     """Whether whoever was asked has raised something: nothing can be taken up."""
-    cpu_us: int = 0
-    """The CPU of its renders, if it was kept."""
 
     @property
     def said(self) -> str:
@@ -106,7 +106,7 @@ class HeadStart:
 
         choose()
         try:
-            self.reply = await responder.answer(self.question)
+            self.reply = self.matched or await responder.answer(self.question)
             if self.reply and not self.over:
                 choose()
                 await self._make_ready(self.reply, shelf)

@@ -8,6 +8,7 @@ and the rest told as waste. Nothing here is said, done or counted by a guess alo
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from speculative.headstart import HeadStart, second_opinion
@@ -16,7 +17,7 @@ from speculative.shelf.pieces import pieces, plain
 from voice import clock
 from voice.end_of_turn import LISTENS_US
 from voice.errors import TtsError
-from voice.ledger import Guess
+from voice.ledger import Guess, Ledger
 from voice.responder import Foresees
 from voice.words.same import same
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from voice.crew import Crew
     from voice.end_of_turn import EndOfTurn
     from voice.endpoint import Endpointing
-    from voice.ledger import Lane, Ledger
     from voice.responder import Question, Reply, Responder, Said
     from voice.tts.synthesizer import Speech
 
@@ -65,8 +65,6 @@ class Speculation:
         self._starts: list[HeadStart] = []
         self._pauses: deque[int] = deque(maxlen=PAUSES)
         self._told: list[Guess] = []
-        self._kept: tuple[HeadStart, Guess, Lane] | None = None
-        """The head start that this turn takes up, as it is told."""
         self._second = second
         self._opinion: asyncio.Task[float | None] | None = None
         self._opinion_of = 0
@@ -102,12 +100,23 @@ class Speculation:
         self._prepare.rest()
         if self._starts and not self._starts[-1].over:
             self._starts[-1].drop()
-        ended = self._lore.ended(asked(question.history), question.said) if self._lore else None
-        start = HeadStart(question, draft, wait, ended, clock.now(), self._heard_out(draft, sound))
+        ended, matched = self._known(question)
+        start = HeadStart(question, draft, wait, ended, clock.now(), matched, self._heard_out(draft, sound))
         self._starts.append(start)
         start.task = self._crew.create_task(
             start.run(self._responder, self._shelf, tuple(self._pauses), self._bounds), name="head start"
         )
+
+    def _known(self, question: Question) -> tuple[float | None, Reply | None]:
+        """Return whether the caller has ended, and what to say if so, by the lore alone.
+
+        That a reply is known does not make the words whole: only the share of those who ended there does.
+        """
+        if not self._lore:
+            return None, None
+        before, said = asked(question.history), question.said
+        matched = self._lore.reply(before, said, Ledger(clock.now()))  # why there is none, the turn will note
+        return self._lore.ended(before, said), matched and replace(matched, settled=False)
 
     def _heard_out(self, draft: Ledger, sound: Int16) -> asyncio.Task[float | None] | None:
         """Ask for a second opinion on this pause, once; ``None`` if there is nobody to ask."""
@@ -134,7 +143,6 @@ class Speculation:
     def settle(self, said: str, ledger: Ledger) -> None:
         """Take up the head start on what was *said*, and tell what every guess came to."""
         self._prepare.rest()
-        self._kept = None
         for start in self._starts:
             final = start is self._starts[-1] and not start.dropped and same(start.said, said)
             self._settle(start, ledger, final=final)
@@ -165,7 +173,6 @@ class Speculation:
             # What its rendering saved is told where the shelf is asked.
             lane.end("kept", start.done_us, saved_us=min(max(0, cost - start.rendered_us), waited))
             guess.outcome, guess.saved_us = "kept", lane.saved_us
-            self._kept = start, guess, lane
         else:
             start.drop()
             lane.end("dropped", start.done_us, wasted_us=cost)
@@ -176,24 +183,16 @@ class Speculation:
         """Charge each render's CPU to one guess: to the head start kept, to what may be said, or to waste."""
         cpu = self._shelf.take_cpu()
         for guess in sorted(self._told, key=lambda guess: guess.outcome == "dropped") if cpu else ():
-            guess.cpu_us = sum(cpu.pop(piece, 0) for piece in pieces(guess.text))
-        if self._kept:
-            start, guess, _ = self._kept
-            start.cpu_us, guess.cpu_us = guess.cpu_us, 0
+            spent = sum(cpu.pop(piece, 0) for piece in pieces(guess.text))
+            guess.cpu_us = 0 if guess.outcome == "kept" else spent
 
     def match(self, question: Question) -> Reply | None:
-        """Return the lore's reply, if one is sure enough: then the head start was in vain."""
+        """Return the lore's reply, if one is sure enough."""
         if not self._lore:
             return None
         before = asked(question.history)
         reply = self._lore.reply(before, question.said, question.notes)
         self._lore.learn(before, question.said)
-        if reply and self._kept:
-            start, guess, lane = self._kept
-            start.drop()
-            guess.outcome, guess.saved_us = lane.outcome, lane.saved_us = "dropped", 0
-            guess.wasted_us = lane.wasted_us = start.cost_us()
-            guess.cpu_us = start.cpu_us
         return reply
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:

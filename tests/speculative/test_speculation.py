@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from guessing import LONG, QUICK, USUAL, Answers, talking
+from msgspec import structs
 from spoken import GREETING, calls
 from voices import Voice
 
+from speculative.bank.bank import Ending
 from speculative.bank.mine import mine
 from speculative.lore import Library, Lore
 from speculative.ranks import Ranks
@@ -84,19 +86,26 @@ async def test_a_head_start_that_failed_has_saved_nothing_for_it_is_asked_again(
         assert (lane.outcome, lane.wasted_us, lane.saved_us) == ("dropped", 50 * MS, 0)
 
 
-async def test_a_head_start_was_in_vain_where_the_bank_has_the_reply():
-    """Nobody asks the responder then, so nothing of what it did is spared."""
-    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
-    async with talking(Answers(READY, delay_us=50 * MS), lore=lore, voice=Voice(cpu_us=7)) as talk:
+TAXI, DAY = "I would like to book a taxi", "What day would you like the taxi?"
+
+
+@pytest.mark.parametrize(("ends", "silence"), [(19, QUICK), (1, LONG)])
+async def test_where_the_bank_has_the_reply_nobody_else_is_asked_and_it_says_how_long_to_wait(ends, silence):
+    """That a reply is known does not make the words whole: how many had ended there does."""
+    bank = mine(calls(40))
+    ending = Ending(span="turn", counts={TAXI.lower(): (ends, 20)})
+    lore = Lore(Library(structs.replace(bank, ending=(ending,)), 0.4, alone=True))
+    responder = Answers(READY, delay_us=500 * MS)
+    async with talking(responder, lore=lore) as talk:
         talk.history.append(Said("agent", GREETING))
-        ledger = await talk.say("I would like to book a taxi")
-        assert guesses(ledger) == [("I would like to book a taxi", "kept")]
-        assert talk.match("I would like to book a taxi")
-        [guess] = [guess for guess in ledger.guesses if guess.said]
+        ledger = await talk.say(TAXI)
+        assert talk.silences(1)[-1] == silence
+        assert responder.asked == []
+        assert talk.match(TAXI).text == DAY
+        assert talk.speculation.opening(DAY)[1] == ""
+        [(said, outcome)] = guesses(ledger)
         [lane] = [lane for lane in ledger.lanes if lane.name == "head start"]
-        wasted = 50 * MS + talk.voice.cost_us
-        assert (lane.outcome, lane.saved_us, lane.wasted_us) == ("dropped", 0, wasted)
-        assert (guess.outcome, guess.saved_us, guess.wasted_us, guess.cpu_us) == ("dropped", 0, wasted, 7)
+        assert (said, outcome, lane.saved_us) == (TAXI, "kept", 0)
 
 
 async def test_other_words_in_the_same_pause_end_the_head_start_on_the_first():
