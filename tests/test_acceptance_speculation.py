@@ -46,7 +46,7 @@ def test_with_perfect_ears_most_turns_are_answered_under_200_ms_and_nobody_is_cu
 
 @pytest.mark.usefixtures("real_engines")
 def test_with_real_ears_nobody_is_cut_off_either(recordings, bank, tmp_path):
-    """How soon depends on the machine, and is in the bench; whether it is right does not, with time for texts."""
+    """How soon depends on the machine, and is in the bench; whether it is right does not, if it has time."""
     config = load(CALLS)
     patient = msgspec.structs.replace(
         config, budget_ms=4_000, asr=msgspec.structs.replace(config.asr, text_ms=3_000)
