@@ -95,12 +95,12 @@ export class Line extends EventTarget {
   slept() {
     if (this.ended || !this.began) return;
     if (this.context.state === "running") {
-      const missedMs = this.sleptAt === undefined ? 0 : performance.now() - this.sleptAt;
+      const missedMs = this.asleep ? performance.now() - this.sleptAt : 0;
       [this.sleptAt, this.early, this.base] = [undefined, [], undefined];
       this.node.port.postMessage({ open: true, skip: Math.round((missedMs * RATE) / 1000 / FRAME) * FRAME });
       this.send({ event: "hold", on: false });
       this.say("asleep", false);
-    } else if (this.sleptAt === undefined) {
+    } else if (!this.asleep) {
       this.sleptAt = performance.now();
       this.node.port.postMessage({ open: false });
       this.send({ event: "hold", on: true });
@@ -108,6 +108,8 @@ export class Line extends EventTarget {
       this.context.resume().catch(() => {});
     }
   }
+
+  get asleep() { return this.sleptAt !== undefined; }
 
   wake() {
     if (!this.ended && this.context?.state !== "running") this.context?.resume().catch(() => {});
@@ -209,8 +211,9 @@ export class Line extends EventTarget {
     const keepAsking = () => (this.clock.unanswered < LOST ? ask() : this.dropped());
     this.timers = [...ASKS.map((ms) => setTimeout(ask, ms)), setInterval(keepAsking, ASK_MS)];
     this.began = true;
-    this.node.port.postMessage({ open: true });
     this.say("connected", null);
+    if (this.asleep) this.send({ event: "hold", on: true });
+    else this.node.port.postMessage({ open: true });
   }
 
   /** The socket is gone: the call waits a few seconds for us. */

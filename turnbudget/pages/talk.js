@@ -20,6 +20,7 @@ let line = null;            // the call, while there is one
 let began = 0;              // when it began, in ms
 let token = { text: document.querySelector("meta[name=token]").content, at: performance.now() };
 let heard = [];             // first sounds that this page heard: {ms, us}
+let floor = "listening";    // who has it, as the server told last
 let network = null;
 let axis = null;
 const calls = { rows: [] }; // every row, with `here`: when its first sound was heard here
@@ -87,10 +88,12 @@ const on = {
   connected() {
     began ||= performance.now();
     document.body.classList.remove("fresh");
-    show("listening");
+    floor = "listening";
+    show(line.asleep ? "asleep" : floor);
   },
   state({ state, partial }) {
-    show(state);
+    floor = state;
+    if (!line.asleep) show(state);
     // The words stay while they are thought about; our voice ends them.
     if (partial || state === "speaking" || state === "listening") $("words").textContent = partial;
   },
@@ -111,7 +114,7 @@ const on = {
   sounded(told) { heard = [...heard.slice(-99), told]; },
   network(told) { network = told; },
   reconnecting() { show("reconnecting"); },
-  asleep(asleep) { show(asleep ? "asleep" : "listening"); },
+  asleep(asleep) { show(asleep ? "asleep" : floor); },
   over({ because, refused }) {
     line = null;
     $("words").textContent = "";

@@ -6,16 +6,21 @@ import contextlib
 import re
 
 import aiohttp
+import msgspec
 import pytest
-from floors import SAYS
-from paged import dialled, page_of, serving_page
+from floors import QUICK, SAYS, until
+from paged import FRAME, dialled, page_of, serving_page
 
 from turnbudget.serving.browser import talk
 from turnbudget.serving.browser.page import ASSETS, page
-from voice import clock
+from voice import audio, clock
 from voice.clock import MS, SECOND
+from voice.tts.finish import expected_us
 
 pytestmark = pytest.mark.clock("wall")
+
+GREETING = "One two three four five six seven eight nine ten."
+LONG = msgspec.structs.replace(QUICK, phrases=msgspec.structs.replace(QUICK.phrases, greeting=GREETING))
 
 
 async def refusal(session, url, **hello):
@@ -196,6 +201,42 @@ async def test_a_call_goes_on_on_a_new_socket_and_what_was_to_be_told_is(tmp_pat
             await end.say(event="hangup")
             assert await end.until("over")
         assert not server.floor.calls
+
+
+async def test_while_a_page_is_away_nothing_is_said_and_the_reply_goes_on_when_it_is_back(tmp_path):
+    async with serving_page(tmp_path, config=LONG) as (server, url), aiohttp.ClientSession() as session:
+        _, token = await page_of(session, url)
+        async with dialled(session, url, token=token) as before:
+            key = (await before.until("welcome"))["key"]
+            await before.until("mark")
+            [running] = server.floor.calls.values()
+            before.socket._response.connection.transport.abort()
+        await clock.sleep(SECOND)
+        assert running.call.mouth.held
+        async with dialled(session, url, resume=key) as end:
+            assert await end.until("row")
+            lost = audio.samples(expected_us(GREETING)) / FRAME - len(before.heard) - len(end.heard)
+            assert lost < 10  # on their way when the socket dropped
+            assert [one.text for one in running.call.history] == [GREETING]
+
+
+async def test_a_page_that_slept_when_its_socket_dropped_is_not_on_hold_when_it_is_back(tmp_path):
+    """It cannot tell that it woke while it was away; if it sleeps still, it says so."""
+    async with serving_page(tmp_path, config=LONG) as (server, url), aiohttp.ClientSession() as session:
+        _, token = await page_of(session, url)
+        async with dialled(session, url, token=token) as end:
+            key = (await end.until("welcome"))["key"]
+            await end.until("mark")
+            await end.say(event="hold", on=True)
+            [running] = server.floor.calls.values()
+            await until(lambda: running.call.mouth.held)
+            end.socket._response.connection.transport.abort()
+        async with dialled(session, url, resume=key) as end:
+            assert await end.until("row")  # of the greeting
+            end.at = 32_000
+            await end.speak(SAYS[0])
+            row = await end.until("row")
+            assert row["row"]["heard"] == SAYS[0]
 
 
 async def test_a_page_that_comes_back_before_we_know_it_was_gone_takes_its_call_over(tmp_path):

@@ -12,6 +12,7 @@ import chromium
 import pytest
 import soundfile
 from chromium import needs_chromium
+from floors import until
 from paged import serving_page
 
 from turnbudget.compose import open_studio
@@ -165,6 +166,31 @@ async def test_a_socket_that_drops_is_made_anew_and_the_call_goes_on(tmp_path, m
         await page.press("Enter")
         await page.until("document.body.dataset.state === 'idle'")
         assert not server.floor.calls
+
+
+async def test_a_page_that_sleeps_while_its_socket_is_made_anew_stays_on_hold_until_it_wakes(
+    tmp_path, monkeypatch
+):
+    async with serving_page(tmp_path) as (server, url), opened(monkeypatch, url, ALLOWED) as page:
+        await page.run(
+            """window.AudioContext = class extends AudioContext {
+                constructor(how) { super(how); window.sound = this; }
+                resume() { return window.asleep ? Promise.resolve() : super.resume(); }
+            }; null"""
+        )
+        await page.press("Enter")
+        await page.until("document.getElementById('status').textContent === 'Speaking'")
+        [running] = server.floor.calls.values()
+        await page.run("window.asleep = true; window.sound.suspend()")
+        await page.until("document.getElementById('status').textContent.includes('slept')")
+        running._connection.wire._outbox._break("a test")
+        await page.until("document.getElementById('status').textContent.includes('trying again')")
+        await page.until("document.getElementById('status').textContent.includes('slept')")
+        await until(lambda: running.call.mouth.held)
+        await page.run("window.asleep = false; window.sound.resume()")
+        await until(lambda: not running.call.mouth.held)
+        await page.until("document.getElementById('status').textContent === 'Listening'")
+        assert not page.complaints
 
 
 async def test_a_second_call_takes_a_fresh_pass(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """A talk: the connection of one page, over however many sockets.
 
-A socket is no call: when it drops the reply is held, and a page that comes back with the call's key within
+A socket is no call: when it drops the call is on hold, and a page that comes back with the call's key within
 five seconds goes on where it was; after that the call ends as if the caller had hung up. Beside the sound the
 page is told who has the floor, the words so far, and each turn's row.
 """
@@ -156,7 +156,7 @@ class Talk:
         """Return the socket on which the page comes back; ``None`` if it does not, or the call ends."""
         call = self._calls()
         if call:
-            call.mouth.hold()
+            call.hold(on=True)
         async with Crew() as crew:
             watched = self._closed, self._arrived
             waiting = [crew.create_task(_set(event), name="page away") for event in watched]
@@ -164,7 +164,7 @@ class Talk:
         if self._closed.is_set() or not self._arrivals:
             return None
         if call:
-            call.mouth.go_on()
+            call.hold(on=False)  # a page that sleeps says so again
         self._arrived.clear()
         return self._arrivals.pop()
 
