@@ -130,6 +130,10 @@ class Ear:
         """Return when the caller's sample *at* sounded, in µs on the clock."""
         return self._media.at_clock(at)
 
+    def counted(self, us: int) -> int:
+        """Return which of the caller's samples sounded at *us* on the clock, as the far side counts them."""
+        return self._media.counted(us)
+
     def hear(self, frame: Frame, *, masked: bool = False) -> int | None:
         """Take a frame that has just arrived; return when it began to sound (µs on the clock).
 

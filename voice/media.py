@@ -7,6 +7,8 @@ old count after a silence that was filled in stands where the clock says, and th
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from voice import audio, clock
@@ -20,6 +22,19 @@ JUMP: Final = audio.samples(1_000_000)
 """A jump in media places beyond this is a new count, unless as much time has passed."""
 DRIFT: Final = 5_000
 """A caller's clock runs slow by one part in so many at worst (200 ppm); what comes later still is jitter."""
+COUNTS: Final = 16
+"""Counts that are remembered: as many as a turn may be old when somebody asks for its end."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """How the far side counts from our place *began* on: until it is shifted anew."""
+
+    began: int
+    shift: int
+    """What is added to its places to make them ours."""
+    epoch: int
+    """When our place 0 would have sounded, in µs on the clock."""
 
 
 class Media:
@@ -28,26 +43,37 @@ class Media:
     def __init__(self) -> None:
         self.next = 0
         """The place after all that has been taken, in samples."""
-        self._epoch: int | None = None
+        self._counts: deque[_Count] = deque(maxlen=COUNTS)
         self._arrived = 0
-        self._shift = 0
         self._filled = False
 
     @property
     def epoch_us(self) -> int:
-        """When the first sample of the media sounded, in µs on the clock."""
-        return self._epoch or 0
+        """When the first sample of the media sounded, in µs on the clock, by the count of now."""
+        return self._counts[-1].epoch if self._counts else 0
 
     def at_clock(self, at: int) -> int:
-        """Return when the sample *at* sounded, in µs on the clock."""
-        return self.epoch_us + audio.us(at)
+        """Return when the sample *at* sounded, in µs on the clock: what came late since has not moved it."""
+        known = (count.epoch for count in reversed(self._counts) if count.began <= at)
+        return next(known, self.epoch_us) + audio.us(at)
+
+    def counted(self, us: int) -> int:
+        """Return which sample sounded at *us* on the clock, by the far side's own count."""
+        for count in reversed(self._counts):
+            if count.epoch + audio.us(count.began) <= us:
+                break
+        else:
+            return 0
+        return audio.samples(us - count.epoch) - count.shift
 
     def place(self, frame: Frame) -> int | None:
         """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
         size, now = frame.samples.size, clock.now() - audio.us(frame.behind)
-        if self._epoch is None:
-            self.next, self._epoch = frame.at, now - audio.us(frame.at + size)
-        at = frame.at + self._shift
+        if not self._counts:
+            self.next = frame.at
+            self._counts.append(_Count(frame.at, 0, now - audio.us(frame.at + size)))
+        count = self._counts[-1]
+        at = frame.at + count.shift
         gap = at - self.next
         if gap <= -LOST and self._filled:
             at = max(self.next, self._sounded_by(now) - size)
@@ -55,10 +81,12 @@ class Media:
             at = self.next
         elif gap < 0:
             return None
-        self._shift = at - frame.at
+        if at - frame.at != count.shift:
+            count = _Count(at, at - frame.at, count.epoch)
+            self._counts.append(count)
         self._filled = False
-        slowest = self._epoch + (now - self._arrived) // DRIFT
-        self._epoch, self._arrived = min(slowest, now - audio.us(at + size)), now
+        slowest = count.epoch + (now - self._arrived) // DRIFT
+        count.epoch, self._arrived = min(slowest, now - audio.us(at + size)), now
         return at
 
     def lost(self) -> int:
@@ -66,7 +94,7 @@ class Media:
 
         The frame that is under way is not among them.
         """
-        if self._epoch is None:
+        if not self._counts:
             return 0
         missing = self._sounded_by(clock.now()) - audio.FRAME - self.next
         if missing < LOST:

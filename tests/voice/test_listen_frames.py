@@ -156,6 +156,17 @@ async def test_frames_held_up_and_then_delivered_at_once_keep_their_time():
     assert [round(ended / SECOND, 1) for _, ended, _ in heard.turns] == [1.1, 4.0]
 
 
+@pytest.mark.parametrize("held_ms", [250, 300, 400, 600])
+@pytest.mark.parametrize("since_ms", [1_310, 1_350, 1_500, 1_800])
+async def test_frames_held_up_behind_the_last_word_move_no_zero(since_ms, held_ms):
+    """The silence is filled in meanwhile; what comes late stands behind it, and what was heard stays."""
+    sound = scene(8, (0.5, voice(0.8)), (5.0, voice(0.8)), background=noise(8))
+    since, until = since_ms * MS, (since_ms + held_ms) * MS
+    arrivals = [(until if since < at <= until else at, frame) for at, frame in on_time(frames(sound))]
+    heard = await listen(arrivals, vad=Energy())
+    assert [round(ended / SECOND, 1) for _, ended, _ in heard.turns] == [1.3, 5.8]
+
+
 async def test_jitter_moves_no_zero():
     """Every frame up to 120 ms late, none early: the times are those of a line on time."""
     sound, words = speak(*SENTENCE)

@@ -69,3 +69,17 @@ async def test_what_is_under_way_is_not_lost():
 async def test_nothing_is_lost_before_the_first_frame():
     await clock.sleep(5_000 * MS)
     assert Media().lost() == 0
+
+
+async def test_what_comes_late_behind_a_filled_silence_moves_nothing_that_was_heard():
+    """MET-01: 40 frames held up and delivered at once; a page asks which of its samples ended a turn."""
+    media = Media()
+    await run(media, range(100), lambda number: (number + 1) * audio.FRAME_US)
+    for _ in range(7):
+        await clock.sleep(100 * MS)
+        media.next += media.lost()
+    await run(media, range(100, 200), lambda number: max(2_800 * MS, (number + 1) * audio.FRAME_US))
+    for instant in (1_000 * MS, 1_900 * MS, 3_000 * MS, 3_900 * MS):
+        assert media.counted(instant) == audio.samples(instant)
+    assert media.at_clock(audio.RATE) == 1_000 * MS
+    assert media.at_clock(media.next) == 4_000 * MS

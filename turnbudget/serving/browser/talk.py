@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import web
 
 from turnbudget.serving.sockets.outbox import Outbox
-from voice import audio, clock
+from voice import clock
 from voice.crew import Crew
 from voice.lines.browser import Browser, pong
 from voice.lines.control import compact
@@ -104,8 +104,7 @@ class Talk:
         """Show a turn's *row*, with its zero as a place in the page's own sound and on our clock."""
         if call := self._calls():
             zero_us = call.epoch_us + row.speech_ended_call_us
-            at = audio.samples(zero_us - call.ear.epoch_us)
-            self.write(compact(event="row", row=row, zero_at=at, zero_us=zero_us))
+            self.write(compact(event="row", row=row, zero_at=call.ear.counted(zero_us), zero_us=zero_us))
 
     def _look(self) -> None:
         """Show what has changed."""
