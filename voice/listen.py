@@ -166,9 +166,11 @@ class Ear:
             self._fill(self._media.next + lost)
 
     def _fill(self, until: int) -> None:
-        """Take what never came as silence; nobody need listen to more than a second of it."""
+        """Take what never came as silence, until it ends what was said; of the rest nobody hears a second."""
+        while self.speaking and self._media.next < until:
+            self._take(audio.silence(min(until - self._media.next, JUMP)), lost=True)
         gap = until - self._media.next
-        if gap > JUMP and not self.speaking:
+        if gap > JUMP:
             self._media.next, self._window = until, audio.silence(0)
             self._recent.clear()
         elif gap:

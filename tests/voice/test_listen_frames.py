@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from sounds import MS, SECOND, Recorder, count, frames, listen, noise, on_time, scene, speak, voice
 
 from voice import audio, clock
+from voice.crew import Crew
+from voice.endpoint import Endpointing
 from voice.errors import MissingEngine
 from voice.events import SpeechStarted
 from voice.line import Frame
+from voice.listen import Ear
 from voice.sound.recording import read
-from voice.vad import Energy, Silero
+from voice.vad import Energy, Scripted, Silero
 
 SENTENCE = (("move my visit", 0.4, 1.2), ("to Friday", 1.5, 2.0))
 
@@ -194,6 +197,31 @@ async def test_hearing_says_when_a_frame_sounded():
     assert ear.hear(Frame(noise(0.02), count(1.0))) == end
     assert ear.hear(Frame(noise(0.02), count(1.0))) is None
     assert ear.dropped == 1
+
+
+async def test_a_caller_who_was_away_for_an_hour_in_mid_word_costs_a_second_of_listening():
+    """Nobody asks for what is missing while a call is on hold: the first frame behind it tells."""
+    sound, words = speak(("move my visit", 0.5, 1.7), seconds=1.7)
+    transcriber, events = Recorder(words), []
+    async with Crew() as crew:
+        ear = Ear(
+            Scripted(words),
+            transcriber,
+            Endpointing(),
+            tell=events.append,
+            crew=crew,
+            text_by=lambda _, decided: decided + SECOND,
+        )
+        for at, frame in on_time(frames(sound)):
+            await clock.sleep_until(at)
+            ear.hear(frame)
+        await clock.sleep_until(3_600 * SECOND)
+        assert ear.speaking
+        ear.hear(Frame(noise(0.02), count(3_600)))
+        await clock.sleep(SECOND)
+    assert events[-1].text == "move my visit"
+    assert close(events[-1].ended_us, 1_700 * MS, 20)
+    assert transcriber.sounds[0].size < count(5)
 
 
 async def test_lost_frames_before_a_word_do_not_move_it():
