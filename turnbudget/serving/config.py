@@ -165,6 +165,14 @@ def digits(number: str) -> str:
     return _NO_DIGITS.sub("", number.partition("@")[0])
 
 
+def is_of_the_internet(host: str) -> bool:
+    """Say whether anybody may be at the address *host*, and not only who stands in front of us."""
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return True
+
+
 def _read(path: Path) -> FloorConfig:
     try:
         return msgspec.toml.decode(path.read_bytes(), type=FloorConfig)

@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 import pytest
 from floors import QUICK, SAYS, until
-from paged import FRAME, dialled, page_of, serving_page
+from paged import FRAME, HELLO, dialled, page_of, serving_page
 
 from turnbudget.serving.browser import talk
 from turnbudget.serving.browser.page import ASSETS, page
@@ -145,6 +145,29 @@ async def test_of_a_hundred_sockets_of_one_address_eight_talk_and_the_rest_are_t
             assert len(server.floor.calls) == 8
         refused = [one["because"] for one in told if one["event"] == "refused"]
         assert refused == ["8 connections from one address are the most at a time"] * 92
+
+
+async def test_behind_a_proxy_those_it_names_are_counted_apart_and_our_page_is_the_public_ones(tmp_path):
+    """It may ask by a name of its own, so that neither ``Host`` nor the address tells who is there."""
+    floor = '[tenants.open]\nlines = ["browser"]\n'
+    public = "https://calls.example.com"
+    async with (
+        serving_page(tmp_path, floor=floor, public=public, most_calls=200) as (server, url),
+        aiohttp.ClientSession() as session,
+        contextlib.AsyncExitStack() as ends,
+    ):
+        async with session.get(f"{url}/?tenant=open") as answer:
+            assert "wss://calls.example.com;" in answer.headers["Content-Security-Policy"]
+        for name, most in (("198.51.100.7", 8), ("forged, 198.51.100.8", 8)):
+            told = []
+            for _ in range(10):
+                _, token = await page_of(session, f"{url}/?tenant=open")
+                headers = {"Origin": public, "X-Forwarded-For": name}
+                socket = await ends.enter_async_context(session.ws_connect(f"{url}/talk", headers=headers))
+                await socket.send_json(HELLO | {"token": token})
+                told.append((await socket.receive_json())["event"])
+            assert told == ["welcome"] * most + ["refused"] * 2
+        assert len(server.floor.calls) == 16
 
 
 async def test_a_turn_is_shown_with_its_zero_as_a_place_in_the_pages_own_sound(tmp_path):

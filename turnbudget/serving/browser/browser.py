@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
 
 from turnbudget.serving.browser.page import asset, page
 from turnbudget.serving.browser.talk import Talk, send
+from turnbudget.serving.config import is_of_the_internet
 from turnbudget.serving.doors.door import from_outside
 from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
@@ -54,7 +56,7 @@ class Talks:
         *,
         origins: Collection[str] = (),
         most: int = MOST,
-        address: Callable[[web.Request], str] = lambda request: request.remote or "",
+        address: Callable[[web.Request], str],
     ) -> None:
         """Let *connect* take the calls of our own page, and of pages from *origins* (``https://…``).
 
@@ -158,13 +160,26 @@ def mount(app: web.Application, floor: Floor) -> None:
 
     async def home(request: web.Request) -> web.Response:
         token, _ = floor.door.passes.issue(_tenant(floor, request).name)
-        return page(token, request.host)
+        return page(token, public.netloc or request.host)
 
-    talks = Talks(connect, floor.doorstep)
+    public = urlsplit(floor.serve.public)
+    origins = (f"{public.scheme}://{public.netloc}",) if public.netloc else ()
+    talks = Talks(connect, floor.doorstep, origins=origins, address=_whose if public.netloc else _own)
     floor.watch(_Showing(floor, talks))
     app.router.add_get("/", home)
     app.router.add_get("/page/{name}", asset)
     app.router.add_get("/talk", talks.talk)
+
+
+def _own(request: web.Request) -> str:
+    """Return the address that *request* comes from."""
+    return request.remote or ""
+
+
+def _whose(request: web.Request) -> str:
+    """Return the address that the proxy in front of us says *request* comes from, if it is a proxy's."""
+    told = ",".join(request.headers.getall("X-Forwarded-For", ())).rpartition(",")[2].strip()
+    return told if told and not is_of_the_internet(_own(request)) else _own(request)
 
 
 def _tenant(floor: Floor, request: web.Request) -> Tenant:
