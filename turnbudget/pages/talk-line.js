@@ -223,6 +223,10 @@ export class Line extends EventTarget {
     this.socket = null;
     socket?.close();
     if (this.ended) return;
+    if (this.because) {
+      this.finish({ because: this.because });
+      return;
+    }
     if (!this.key) {
       this.finish({ refused: true, because: "the server could not be reached" });
       return;
@@ -244,8 +248,12 @@ export class Line extends EventTarget {
   // ---- the end ----
 
   hangUp(because = "you hung up") {
-    this.send({ event: "hangup" });
     this.because = because;
+    if (this.socket?.readyState !== WebSocket.OPEN) {
+      this.finish({ because });
+      return;
+    }
+    this.send({ event: "hangup" });
     // The server says `over` behind its last row; if it does not, we are done all the same.
     this.timers.push(setTimeout(() => this.finish({ because }), 1500));
   }

@@ -168,6 +168,30 @@ async def test_a_socket_that_drops_is_made_anew_and_the_call_goes_on(tmp_path, m
         assert not server.floor.calls
 
 
+async def test_who_hangs_up_while_the_socket_is_away_has_hung_up(tmp_path, monkeypatch):
+    async with serving_page(tmp_path) as (server, url), opened(monkeypatch, url, ALLOWED) as page:
+        await page.press("Enter")
+        await page.until("document.getElementById('status').textContent === 'Speaking'")
+        await page.run(
+            """window.Real = WebSocket;
+            window.WebSocket = function () {
+                const none = { close() {} };
+                setTimeout(() => none.onclose?.(), 50);
+                return none;
+            };
+            window.WebSocket.OPEN = 1; null"""
+        )
+        [running] = server.floor.calls.values()
+        running._connection.wire._outbox._break("a test")
+        await page.until("document.getElementById('status').textContent.includes('trying again')")
+        await page.press("Enter")
+        await page.run("window.WebSocket = window.Real; null")
+        assert await page.run("document.body.dataset.state") == "idle"
+        assert await page.run("document.getElementById('notice').textContent") == (
+            "The call is over: you hung up."
+        )
+
+
 async def test_a_page_that_sleeps_while_its_socket_is_made_anew_stays_on_hold_until_it_wakes(
     tmp_path, monkeypatch
 ):
