@@ -90,10 +90,14 @@ async def test_it_serves_from_another_process_until_it_is_told_to_stop():
         process = await clock.offload(
             lambda: subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, text=True)  # noqa: S603
         )
-        await until(lambda: requester.serving("echo"), 20 * SECOND)
-        agent = RemoteAgent("echo", requester)
-        assert (await agent.answer("hi", Context(), Budget.of(SECOND))).opening == "You said hi."
-        process.send_signal(signal.SIGTERM)
-        said, _ = await clock.offload(process.communicate)
+        with process:
+            try:
+                await until(lambda: requester.serving("echo"), 20 * SECOND)
+                agent = RemoteAgent("echo", requester)
+                assert (await agent.answer("hi", Context(), Budget.of(SECOND))).opening == "You said hi."
+                process.send_signal(signal.SIGTERM)
+                said, _ = await clock.offload(process.communicate)
+            finally:
+                process.kill()  # it must not outlive the test, nor be found by a later one
         assert (said, process.returncode) == (f"serving echo at {local.broker}\n", 0)
         await until(lambda: not requester.serving("echo"))
