@@ -147,6 +147,25 @@ async def test_of_a_hundred_sockets_of_one_address_eight_talk_and_the_rest_are_t
         assert refused == ["8 connections from one address are the most at a time"] * 92
 
 
+async def test_all_pages_of_one_address_may_be_back_before_we_know_that_they_were_gone(tmp_path):
+    """An office whose network stood still: eight sockets that are dead and do not know it, and eight more."""
+    async with (
+        serving_page(tmp_path) as (server, url),
+        aiohttp.ClientSession() as session,
+        contextlib.AsyncExitStack() as ends,
+    ):
+        keys = []
+        for _ in range(8):
+            _, token = await page_of(session, url)
+            end = await ends.enter_async_context(dialled(session, url, token=token))
+            keys.append((await end.until("welcome"))["key"])
+        before = list(server.floor.calls)
+        for key in keys:
+            again = await ends.enter_async_context(dialled(session, url, resume=key))
+            assert (await again.until("welcome"))["key"] == key
+        assert list(server.floor.calls) == before
+
+
 async def test_behind_a_proxy_those_it_names_are_counted_apart_and_our_page_is_the_public_ones(tmp_path):
     """It may ask by a name of its own, so that neither ``Host`` nor the address tells who is there."""
     floor = '[tenants.open]\nlines = ["browser"]\n'

@@ -60,8 +60,8 @@ class Talks:
     ) -> None:
         """Let *connect* take the calls of our own page, and of pages from *origins* (``https://…``).
 
-        Until it has said hello a socket waits on the *doorstep*. There are at most
-        *most* of one *address* at a time; behind a proxy *address* has to say whose they are.
+        Until it has said hello a socket waits on the *doorstep*. There are at most *most* of one *address* at
+        a time, and as many again that go on with a call; behind a proxy *address* has to say whose they are.
         """
         self._connect = connect
         self._doorstep = doorstep
@@ -96,8 +96,9 @@ class Talks:
 
     async def _admit(self, request: web.Request, socket: web.WebSocketResponse, sockets: int) -> None:
         """Carry the connection to its end; raises Refused."""
-        if sockets > self._most:
-            raise Refused(f"{self._most} connections from one address are the most at a time")
+        crowded = Refused(f"{self._most} connections from one address are the most at a time")
+        if sockets > 2 * self._most:  # a page may be back before we know that its socket has dropped
+            raise crowded
 
         def drop(_: str) -> None:
             if request.transport:
@@ -117,6 +118,8 @@ class Talks:
                 raise Refused("the call had ended before the connection was back")
             await self._talks[hello.resume].resume(socket)
             return
+        if sockets > self._most:
+            raise crowded
         talk = Talk()
         peer = self._connect(request, hello, talk)
         self._talks[talk.key] = talk
