@@ -201,15 +201,15 @@ class Call:
         while not self.ended:
             await clock.sleep(GUARD_US)
             self._gathered(self._keypad.waited(clock.now()))
-            if self._on_hold:
+            if clock.now() - self.epoch_us >= self._manners.longest_us:
+                self.ended = "the call was too long"
+            if self._on_hold or self.ended:
                 continue
             self.ear.missed()
             self._barge_in.follow()
             if self._saying.transfer and self._manners.transfers:
                 self.transfer = self._saying.transfer
                 self.ended = "the caller was sent on"
-            elif clock.now() - self.epoch_us >= self._manners.longest_us:
-                self.ended = "the call was too long"
             elif self.settled:
                 self._idle(clock.now() - max(self.mouth.quiet_since_us, self._spoke_us))
 

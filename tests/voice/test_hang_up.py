@@ -139,3 +139,13 @@ async def test_a_line_that_breaks_ends_the_call_and_keeps_its_turn():
     assert [row.account.outcome for row in rows] == ["cut"]
     check_account(rows[0])
     assert call.ended == "broken off"
+
+
+async def test_nobody_is_on_hold_for_longer_than_a_call_may_be():
+    """A tab that was left asleep keeps its place no longer than one that talks."""
+    call, _, _ = prepared(ASK, stays(600 * SECOND), longest_us=60 * SECOND)
+    clock.call_at(clock.now() + 5 * SECOND, lambda: call.hold(on=True))
+    began = clock.now()
+    await call.run()
+    assert call.ended == "the call was too long"
+    assert clock.now() - began < 61 * SECOND
