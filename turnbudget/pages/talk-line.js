@@ -6,7 +6,8 @@ const FRAME = 320;
 const VERSION = 1;
 const LATEST = 1500;                   // frames of 20 ms
 const SHORT = 50;                      // frames that say how the audio clock runs
-const STALL_MS = 60;
+const STALL_MS = 30;                  // less than the ledger and the page may differ by
+const DRIFT = 5000;                    // an audio clock runs slow by one part in so many at worst, as the server takes it
 const ASKS = [0, 60, 120, 250, 500];   // ms after opening at which the time is asked for, and then
 const ASK_MS = 2000;                   // so often
 const KEPT = 30;                       // answers of which the quickest is believed
@@ -150,7 +151,7 @@ export class Line extends EventTarget {
     this.captured.push([at, audioMs + least]);
     if (this.captured.length > 2 * LATEST) this.captured.splice(0, LATEST);
     if (this.early.length < SHORT) return;
-    this.base ??= least;
+    this.base = Math.min(least, (this.base ?? least) + (1000 * FRAME) / RATE / DRIFT);
     if (least - this.base < STALL_MS) return;
     // The sound device stood still: what nobody heard meanwhile has passed all the same.
     this.node.port.postMessage({ open: true, skip: Math.round(((least - this.base) * RATE) / 1000) });

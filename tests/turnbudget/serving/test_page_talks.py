@@ -168,6 +168,38 @@ async def test_a_socket_that_drops_is_made_anew_and_the_call_goes_on(tmp_path, m
         assert not server.floor.calls
 
 
+@pytest.mark.parametrize(
+    ("late", "skips"),
+    [
+        ("0.0001 * 20 * n", []),  # 180 ms in half an hour, which the server follows
+        ("-0.0001 * 20 * n", []),
+        ("n % 7 === 0 ? 400 : 3", []),
+        ("n > 1000 ? 45 : 0", [720]),
+        ("n < 200 ? 100 : n > 1000 ? 45 : 0", [720]),
+    ],
+)
+async def test_a_sound_device_that_stood_still_is_told_of_and_one_that_is_slow_is_not(
+    tmp_path, monkeypatch, late, skips
+):
+    """Else the ledger counts from an end of speech that is earlier than the caller's: MET-01."""
+    async with serving_page(tmp_path) as (_, url), opened(monkeypatch, url) as page:
+        told = await page.run(
+            f"""(async () => {{
+                const {{ Line }} = await import("./page/talk-line.js");
+                const line = new Line("", ""), skips = [];
+                line.node = {{ port: {{ postMessage: ({{ skip }}) => skips.push(skip) }} }};
+                let now = 0;
+                performance.now = () => now;
+                for (let n = 0; n < 90000; n++) {{
+                    now = 20 * (n + 1) + ({late});
+                    line.capture(320 * n, 20 * n);
+                }}
+                return JSON.stringify(skips);
+            }})()"""
+        )
+        assert json.loads(told) == pytest.approx(skips, rel=0.02)
+
+
 async def test_who_hangs_up_while_the_socket_is_away_has_hung_up(tmp_path, monkeypatch):
     async with serving_page(tmp_path) as (server, url), opened(monkeypatch, url, ALLOWED) as page:
         await page.press("Enter")
