@@ -196,6 +196,7 @@ export class Line extends EventTarget {
       case "end": this.node.port.postMessage({ end: true }); break;
       case "clear": this.node.port.postMessage({ clear: true }); break;
       case "state": case "row": this.say(told.event, told); break;
+      case "elsewhere": this.tries = 0; break;   // the next socket may reach the worker that has our call
       case "refused": this.finish({ refused: true, because: told.because }); break;
       case "over": this.finish({ because: told.because }); break;
     }

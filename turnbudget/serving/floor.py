@@ -67,7 +67,7 @@ class Floor:
         self.outlook = Outlook()
         self.doorstep = Doorstep(serve.most_waiting, serve.start_ms * clock.MS)
         self.draining = False
-        self._workers = workers
+        self.workers = workers
         self._calls: dict[str, Running] = {}
         self._places: dict[str, tuple[Tenant, Mode, asyncio.TimerHandle]] = {}
         self._watchers: list[Watcher] = []
@@ -149,7 +149,7 @@ class Floor:
 
     def _share(self, most: int) -> int:
         """Return this worker's part of a limit."""
-        return -(-most // self._workers)
+        return -(-most // self.workers)
 
     # --- calls -------------------------------------------------------------------------------------
 

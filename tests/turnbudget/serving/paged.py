@@ -24,7 +24,7 @@ HELLO = {"event": "hello", "version": 1, "rate": 16_000, "frame": FRAME}
 
 
 @contextlib.asynccontextmanager
-async def serving_page(tmp_path, *, config=QUICK, opener=open_tones, floor=None, **serve):
+async def serving_page(tmp_path, *, config=QUICK, opener=open_tones, floor=None, worker=None, **serve):
     """A server with the page, on a free port of this machine; and its address."""
     agent = tmp_path / "agent.toml"
     agent.write_text(dump(config))
@@ -33,7 +33,7 @@ async def serving_page(tmp_path, *, config=QUICK, opener=open_tones, floor=None,
         path.write_text(floor)
     changed = {"port": 0, "out": str(tmp_path / "runs"), "drain_ms": 0, **serve}
     settings = Settings(path, agent, lambda table: msgspec.structs.replace(table, **changed))
-    server = Server(settings, opener=opener, mounts=lambda *_: (browser.mount,))
+    server = Server(settings, worker=worker, opener=opener, mounts=lambda *_: (browser.mount,))
     async with Crew() as crew:
         task = crew.create_task(server.run(), name="server")
         opened = crew.create_task(server.open.wait(), name="open")

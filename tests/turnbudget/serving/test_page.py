@@ -13,6 +13,7 @@ from paged import FRAME, HELLO, dialled, page_of, serving_page
 
 from turnbudget.serving.browser import talk
 from turnbudget.serving.browser.page import ASSETS, page
+from turnbudget.serving.server import Worker
 from voice import audio, clock
 from voice.clock import MS, SECOND
 from voice.tts.finish import expected_us
@@ -290,6 +291,26 @@ async def test_a_page_that_comes_back_before_we_know_it_was_gone_takes_its_call_
                 assert await second.until("welcome")
                 assert await first.until("never") is None
                 assert len(server.floor.calls) == 1
+
+
+async def test_a_page_that_comes_back_to_another_worker_is_told_to_try_again(tmp_path):
+    """The kernel deals sockets out among workers, and does not know whose call one goes on with."""
+    secret, notes = b"s" * 32, tmp_path / "notes"
+    notes.mkdir()
+    async with (
+        serving_page(tmp_path, worker=Worker(1, 2, secret, notes)) as (first, url),
+        serving_page(tmp_path, worker=Worker(2, 2, secret, notes)) as (second, other),
+        aiohttp.ClientSession() as session,
+    ):
+        _, token = await page_of(session, url)
+        async with dialled(session, url, token=token) as end:
+            key = (await end.until("welcome"))["key"]
+            end.socket._response.connection.transport.abort()
+        async with dialled(session, other, resume=key) as end:
+            assert (await end.next())["event"] == "elsewhere"
+        async with dialled(session, url, resume=key) as end:
+            assert await end.until("welcome")
+        assert (len(first.floor.calls), len(second.floor.calls)) == (1, 0)
 
 
 async def test_a_page_that_does_not_come_back_ends_its_call(tmp_path, monkeypatch):

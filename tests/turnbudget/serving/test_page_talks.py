@@ -18,6 +18,7 @@ from paged import serving_page
 from turnbudget.compose import open_studio
 from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
 from turnbudget.phrases import render_phrase
+from turnbudget.serving.browser.browser import Talks
 from voice import audio, clock
 from voice.asr import moonshine
 from voice.clock import SECOND
@@ -166,6 +167,31 @@ async def test_a_socket_that_drops_is_made_anew_and_the_call_goes_on(tmp_path, m
         await page.press("Enter")
         await page.until("document.body.dataset.state === 'idle'")
         assert not server.floor.calls
+
+
+async def test_a_page_tries_until_it_reaches_the_worker_that_has_its_call(tmp_path, monkeypatch):
+    """Eight times in a row it does not, which is bad luck among eight workers, and takes less than 5 s."""
+    others = list(range(8))
+    admit = Talks._admit
+
+    async def somewhere(talks, request, socket, sockets):
+        if others and server.floor.calls:
+            others.pop()
+            await socket.receive()
+            await socket.send_str('{"event":"elsewhere"}')
+        else:
+            await admit(talks, request, socket, sockets)
+
+    monkeypatch.setattr(Talks, "_admit", somewhere)
+    async with serving_page(tmp_path) as (server, url), opened(monkeypatch, url, ALLOWED) as page:
+        await page.press("Enter")
+        await page.until("document.getElementById('status').textContent === 'Speaking'")
+        [running] = server.floor.calls.values()
+        running._connection.wire._outbox._break("a test")
+        await page.until("document.getElementById('status').textContent.includes('trying again')")
+        await page.until("!document.getElementById('status').textContent.includes('trying again')")
+        assert list(server.floor.calls.values()) == [running]
+        assert not others
 
 
 @pytest.mark.parametrize(

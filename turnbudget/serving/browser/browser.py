@@ -49,24 +49,27 @@ Connect: TypeAlias = "Callable[[web.Request, Hello, Talk], Peer]"
 class Talks:
     """Every page's connection."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who may come in, and how many
         self,
         connect: Connect,
         doorstep: Doorstep,
         *,
         origins: Collection[str] = (),
         most: int = MOST,
+        alone: bool = True,
         address: Callable[[web.Request], str],
     ) -> None:
         """Let *connect* take the calls of our own page, and of pages from *origins* (``https://…``).
 
         Until it has said hello a socket waits on the *doorstep*. There are at most *most* of one *address* at
         a time, and as many again that go on with a call; behind a proxy *address* has to say whose they are.
+        Unless we are *alone*, a call that we do not know may be another worker's.
         """
         self._connect = connect
         self._doorstep = doorstep
         self._origins = origins
         self._most = most
+        self._alone = alone
         self._address = address
         self._sockets: Counter[str] = Counter()
         self._talks: dict[str, Talk] = {}
@@ -114,9 +117,13 @@ class Talks:
         if not isinstance(hello, Hello):
             raise Refused(hello.why)
         if hello.resume:
-            if hello.resume not in self._talks:
+            if talk := self._talks.get(hello.resume):
+                await talk.resume(socket)
+            elif self._alone:
                 raise Refused("the call had ended before the connection was back")
-            await self._talks[hello.resume].resume(socket)
+            else:
+                with suppress(ConnectionError, RuntimeError):
+                    await send(socket, compact(event="elsewhere"))
             return
         if sockets > self._most:
             raise crowded
@@ -167,7 +174,13 @@ def mount(app: web.Application, floor: Floor) -> None:
 
     public = urlsplit(floor.serve.public)
     origins = (f"{public.scheme}://{public.netloc}",) if public.netloc else ()
-    talks = Talks(connect, floor.doorstep, origins=origins, address=_whose if public.netloc else _own)
+    talks = Talks(
+        connect,
+        floor.doorstep,
+        origins=origins,
+        alone=floor.workers == 1,
+        address=_whose if public.netloc else _own,
+    )
     floor.watch(_Showing(floor, talks))
     app.router.add_get("/", home)
     app.router.add_get("/page/{name}", asset)
