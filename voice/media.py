@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from voice import audio, clock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from voice.line import Frame
 
 LOST: Final = audio.samples(200_000)
@@ -54,17 +56,17 @@ class Media:
 
     def at_clock(self, at: int) -> int:
         """Return when the sample *at* sounded, in µs on the clock: what came late since has not moved it."""
-        known = (count.epoch for count in reversed(self._counts) if count.began <= at)
-        return next(known, self.epoch_us) + audio.us(at)
+        return self._count(lambda count: count.began <= at).epoch + audio.us(at)
 
     def counted(self, us: int) -> int:
         """Return which sample sounded at *us* on the clock, by the far side's own count."""
-        for count in reversed(self._counts):
-            if count.epoch + audio.us(count.began) <= us:
-                break
-        else:
-            return 0
+        count = self._count(lambda count: count.epoch + audio.us(count.began) <= us)
         return audio.samples(us - count.epoch) - count.shift
+
+    def _count(self, holds: Callable[[_Count], bool]) -> _Count:
+        """Return the latest count that *holds*, or the oldest that is remembered."""
+        oldest = self._counts[0] if self._counts else _Count(0, 0, 0)
+        return next(filter(holds, reversed(self._counts)), oldest)
 
     def place(self, frame: Frame) -> int | None:
         """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
