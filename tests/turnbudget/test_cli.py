@@ -204,8 +204,9 @@ def test_ctrl_c_while_engines_load_is_one_line_and_130(tmp_path, go, monkeypatch
     assert only_line(result) == "ended by Ctrl-C before there was anything to report"
 
 
-def test_ctrl_c_in_a_call_leaves_a_run_that_can_be_read(tmp_path, quick):
-    """A real SIGINT to a real process, on the wall clock, once the second row is there."""
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_us_in_a_call_leaves_a_run_that_can_be_read(tmp_path, quick, ending):
+    """A real signal to a real process, on the wall clock, once the second row is there."""
     harper(tmp_path / "in", ("one", "two"))
     program = [sys.executable, "-m", "turnbudget", "replay", tmp_path / "in", "--clock", "wall"]
     options = ["--asr", "scripted", "--tts", "scripted", "--vad", "scripted", "--config", quick]
@@ -218,7 +219,7 @@ def test_ctrl_c_in_a_call_leaves_a_run_that_can_be_read(tmp_path, quick):
     for line in process.stderr:
         if line.strip() == "one":
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     out, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "the run was ended before its end" in out

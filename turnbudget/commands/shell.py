@@ -2,13 +2,16 @@
 
 Exit codes: 0 done; 1 the run missed the mark that ``--fail-over`` sets; 2 something given cannot be used,
 be it one file of many, or an engine asked for is not installed; 3 a component or we ourselves failed;
-130 Ctrl-C.
+130 Ctrl-C, SIGTERM, or a terminal that was closed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import signal
 import sys
+import threading
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
 
@@ -18,7 +21,7 @@ from turnbudget.runs.names import legible
 from voice.errors import MissingEngine, TurnbudgetError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +38,8 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with _ended_in_order():
+                return command(*args, **kwargs)
         except TurnbudgetError as error:
             theirs = isinstance(error, UsageError | MissingEngine)
             stop(str(error), USAGE if theirs else BROKEN)
@@ -43,6 +47,24 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
             stop("ended by Ctrl-C before there was anything to report", INTERRUPTED)
 
     return run
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Have what else may end a command end it as Ctrl-C does, so that what it has done is written.
+
+    A signal that somebody has a use for, or that is to be passed over (``nohup``), stays as it is.
+    """
+    numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
+    ours = threading.current_thread() is threading.main_thread()
+    ending = [number for number in numbers if ours and signal.getsignal(number) is signal.SIG_DFL]
+    for number in ending:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def stop(fault: str, code: int) -> NoReturn:
