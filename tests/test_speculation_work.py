@@ -238,4 +238,10 @@ async def test_a_render_that_is_under_way_at_the_turns_end_is_joined(faults, ren
     assert (voice.rendered, row.account.outcome) == (renders, outcome)
     assert row.said.endswith("Ten dollars.")
     assert ("render joined" in spoke.took()) == (renders == 1)
+    joined = [lane for lane in row.account.lanes if lane.outcome == "joined"]
+    assert len(joined) == (renders == 1)
+    for lane in joined:  # what the turn waited for all the same was not saved
+        waited = lane.ended_us - lane.began_us
+        assert waited > 100 * MS
+        assert lane.saved_us == 600 * MS - waited
     check_account(row)

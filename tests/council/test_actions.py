@@ -51,6 +51,26 @@ async def test_an_action_runs_once_and_its_result_is_in_the_reply():
         assert "action pay" in call.took
 
 
+async def test_nothing_is_done_while_the_caller_may_still_go_on():
+    till = Till()
+    async with table(paying(), tools={"pay": till}) as call:
+        asking = call.ask("yes", act_at_us=clock.now() + 400 * MS)
+        reply = call.crew.create_task(asking, name="the turn")
+        await clock.sleep(399 * MS)
+        assert not till.ran
+        assert (await reply).text == "Paid, receipt 7."
+
+
+async def test_nothing_is_done_while_the_caller_speaks():
+    till, silent = Till(), asyncio.Event()
+    async with table(paying(), tools={"pay": till}) as call:
+        reply = call.crew.create_task(call.ask("yes", quiet=silent.wait), name="the turn")
+        await clock.sleep(400 * MS)
+        assert not till.ran
+        silent.set()
+        assert (await reply).text == "Paid, receipt 7."
+
+
 async def test_only_the_action_of_the_chosen_opinion_runs():
     till, other = Till(), Till()
     loser = Says("loser", Opinion("Sold.", 0.6, action=Action("sell")))

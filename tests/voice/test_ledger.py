@@ -161,6 +161,32 @@ async def test_lanes_are_shown_and_never_added():
     assert sum(entry.us for entry in account.entries) == account.closed_us == 1_000
 
 
+async def test_an_attempt_that_failed_is_no_part_of_the_next_at_the_same():
+    book = Ledger(0)
+    with suppress(ValueError), book.stage("synthesize", VOICE):
+        await clock.sleep(10 * MS)
+        raise ValueError
+    with book.stage("synthesize", VOICE):
+        await clock.sleep(20 * MS)
+    assert shape(book.account("answered")) == [
+        ("synthesize", 10_000, "failed"),
+        ("synthesize", 20_000, "done"),
+    ]
+
+
+async def test_what_was_noted_before_the_turn_stands_first_and_what_goes_on_is_noted_here():
+    draft, book = Ledger(0), Ledger(0)
+    for notes, name in ((draft, "head start"), (book, "asr:vosk")):
+        notes.lane(name)
+        notes.decide(name, "a pause")
+    book.adopt(draft)
+    draft.lane("seat:late")
+    draft.decide("seat:late", "after the turn had begun")
+    account = book.account("answered")
+    assert [lane.name for lane in account.lanes] == ["head start", "asr:vosk", "seat:late"]
+    assert [decision.took for decision in account.decisions] == ["head start", "asr:vosk", "seat:late"]
+
+
 async def test_a_stall_is_carved_out_of_whoever_waited():
     book = Ledger(0)
     with book.stage("choose", AGENT):

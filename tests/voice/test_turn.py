@@ -7,6 +7,7 @@ import select
 from itertools import pairwise
 
 import pytest
+from aheads import Guesses
 from stage import (
     APOLOGY,
     ASK,
@@ -147,6 +148,45 @@ async def test_a_blocking_call_of_300_ms_is_charged_to_stall_in_real_time_too_an
     line = look_up_the_customer.__code__.co_firstlineno + 1
     assert stall.owner == Owner(f"test_turn.py:{line} look_up_the_customer", "own code")
     assert 50 * MS <= spent(account, "choose") <= 70 * MS
+
+
+class Asked(Answers):
+    """Keeps what it was asked."""
+
+    def __init__(self):
+        super().__init__((0, "Ten."))
+        self.questions = []
+
+    async def answer(self, question):
+        self.questions.append(question)
+        return await super().answer(question)
+
+
+async def test_a_reply_is_asked_for_by_when_it_can_still_be_rendered_and_sound():
+    """The voice is kept 60 ms and the line 200 ms: from the bridge's last moment, and from the patience."""
+    forecast = Forecast({**PRIORS, "deliver": Cost(100 * MS, 200 * MS)})
+    responder = Asked()
+    row = await one(ASK, responder=responder, forecast=forecast, patience_us=4 * SECOND)
+    [question] = responder.questions
+    assert after(row.account, question.sound_by.ends_us) == (800 - 200 - 60) * MS - ONSET
+    assert after(row.account, question.budget.ends_us) == (4_000 - 200 - 60) * MS
+
+
+class Sure(Guesses):
+    """Knows at every pause that the caller has said all."""
+
+    def paused(self, question, draft, wait, sound):
+        del question, draft, sound
+        wait(160 * MS, "the sentence is whole")
+
+
+async def test_what_has_an_effect_waits_for_the_usual_silence_though_the_turn_did_not():
+    """A caller who goes on within it has taken back what would have been done."""
+    responder = Asked()
+    row = await one(ASK, responder=responder, ahead=Sure("Never said."))
+    [question] = responder.questions
+    assert after(row.account, row.account.first_answer_us) < 300 * MS
+    assert after(row.account, question.act_at_us) == Endpointing().silence_us
 
 
 async def test_work_begun_before_the_end_of_speech_shows_as_saved():
