@@ -44,6 +44,11 @@ def test_sound_exactly_at_the_budget_is_in_time_and_a_microsecond_later_is_not()
     assert summary(at, after).in_time.count == 1
 
 
+def test_answer_exactly_at_200_ms_is_as_fast_as_people_and_a_microsecond_later_is_not():
+    at, after = turn({"endpoint": 200_000}), turn({"endpoint": 200_001})
+    assert summary(at, after).under_200 == Share(count=1, of=2, share=0.5)
+
+
 def test_bridge_keeps_the_promise_but_is_no_answer():
     run = summary(turn(SLOW, outcome="bridged", sounded=180_000))
     assert run.in_time.count == 1
@@ -53,8 +58,8 @@ def test_bridge_keeps_the_promise_but_is_no_answer():
 
 
 def test_turn_taken_back_inside_the_budget_is_shown_beside_the_headline_not_left_out_of_it():
-    early = turn({"endpoint": 300_000}, answered=False, outcome="superseded")
-    late = turn({"endpoint": 900_000}, answered=False, outcome="superseded")
+    early = turn({"endpoint": 800_000}, answered=False, outcome="superseded")
+    late = turn({"endpoint": 800_001}, answered=False, outcome="superseded")
     bridged = turn({"endpoint": 700_000}, answered=False, sounded=640_000, outcome="superseded")
     run = summary(early, late, bridged)
     assert run.superseded_early.count == 1
@@ -126,7 +131,10 @@ def test_an_answer_in_time_is_no_bridge_in_time():
 
 
 def test_guesses_are_totalled_with_what_became_of_them():
-    run = summary(turn(lanes=PREPARED, guesses=(*STARTS, *FORESEEN)), turn(guesses=FORESEEN[1:]), turn())
+    asr = lane("asr:moonshine", (-40, 10), "used", saved_ms=50)  # saved, but by no guess
+    run = summary(
+        turn(lanes=(asr, *PREPARED), guesses=(*STARTS, *FORESEEN)), turn(guesses=FORESEEN[1:]), turn()
+    )
     assert run.guesses == GuessTotals(
         head_starts=Share(count=1, of=2, share=0.5),
         foreseen=Share(count=1, of=2, share=0.5),
