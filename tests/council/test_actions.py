@@ -119,6 +119,24 @@ async def test_the_same_words_asked_again_do_not_run_it_again():
         assert len(till.ran) == 1
 
 
+async def test_what_was_done_and_is_wished_again_is_told_once():
+    till = Till()
+    async with table(paying(), tools={"pay": till}) as call:
+        await call.ask("yes")
+        assert (await call.ask("yes yes")).text == "Paid, receipt 7."
+        assert len(till.ran) == 1
+
+
+async def test_the_question_behind_an_action_asked_for_twice_is_open():
+    till = Till(after_us=SECOND)
+    async with table(paying("Paid, {result}. How much more?", expects="more"), tools={"pay": till}) as call:
+        turn = call.crew.create_task(call.ask("yes"), name="turn")
+        await clock.sleep(100 * MS)
+        turn.cancel()
+        await call.ask("well yes")
+        assert (call.council.known.asked_by, call.council.known.expects) == ("pay", "more")
+
+
 async def test_what_was_done_is_told_before_new_words_are_answered_and_never_taken_back():
     till = Till()
     wait = Says("wait", lambda words, _: "I am waiting." if words == "no wait" else None)

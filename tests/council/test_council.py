@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from panel import FIRST_US, Says, council, sleeper, table
+from panel import FIRST_US, LAST_US, Says, council, sleeper, table
 from stage import ASK, BRIDGE, over, play, says, stays
 
 from agents.agent import Action, Opinion
@@ -121,6 +119,17 @@ async def test_a_guess_changes_nothing():
         assert (reply.text, reply.by) == ("Which account?", "form")
         assert call.council.known is before
         assert call.council.last is None
+
+
+async def test_a_guess_on_words_to_come_leaves_what_the_words_before_have_changed():
+    """The reply has not been heard yet; the words may turn out to be no more than "mhm"."""
+    form = Says("form", Opinion("Which account?", 0.9, state="asked", slots={"a": "1"}, expects="account"))
+    async with table(form) as call:
+        await call.ask("transfer")
+        before = call.council.known
+        await call.ask("transfer mhm", guess=True)
+        assert call.council.known is before
+        assert dict(before.slots) == {"a": "1"}
 
 
 async def test_an_action_proposed_on_a_guess_never_runs():
@@ -244,7 +253,6 @@ async def test_a_hang_up_ends_everything():
 async def test_a_refused_deadline_order_is_no_trouble():
     """The first deadline may lie behind the last: the last holds."""
     async with table(sleeper()) as call:
-        question = replace(call.question("hello"), budget=call.question("hello").sound_by)
         began = clock.now()
-        assert await call.council.answer(question) is None
+        assert await call.ask(first_us=LAST_US, last_us=FIRST_US) is None
         assert clock.now() - began == FIRST_US

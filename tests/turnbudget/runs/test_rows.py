@@ -91,8 +91,10 @@ async def test_what_we_say_unasked_has_no_reference_and_keeps_its_zero():
 
 async def test_a_sound_inside_the_callers_turn_is_a_false_cut():
     spoken = [("hello", 1_100, 2_000), ("there", 2_700, 3_000)]
-    assert made(await entry(), reference(*spoken, turns=[(1_100, 3_000)])).false_cut
+    assert made(await entry(), reference(*spoken, turns=[(1_100, 2_601)])).false_cut
     assert not made(await entry(), reference(*spoken, turns=[(1_100, 2_000), (2_700, 3_000)])).false_cut
+    late = await entry(sounded=1_200)
+    assert not made(late, reference(*spoken, turns=[(1_100, 3_000)])).false_cut, "the caller had gone on"
 
 
 async def test_a_guess_is_told_with_its_work_and_its_cpu_that_were_not_used():
