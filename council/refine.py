@@ -137,8 +137,9 @@ async def refined(  # noqa: PLR0913 - the attempt, and where its work and its no
         await clock.wait_until([task], sound_by.ends_us)
         opinion = attempt.take() if clock.now() < sound_by.ends_us else None
     finally:
-        attempt.leave()
         task.cancel()
+        if late := attempt.leave():
+            crew.create_task(dismiss(late), name="closing what was refined too late")
     lane.end("used" if opinion else "dropped", wasted_us=0 if opinion else clock.now() - lane.began_us)
     why = attempt.failure or f"{len(drafts)} drafts, two more calls need {need_ms} ms, {left_ms} ms were left"
     notes.decide("refined" if opinion else "refining came to nothing", why)
@@ -170,9 +171,10 @@ class Attempt:
         opinion, self._opinion = self._opinion, None
         return opinion
 
-    def leave(self) -> None:
-        """Walk away."""
+    def leave(self) -> Opinion | None:
+        """Walk away; return what has come of it and was not taken."""
         self._left = True
+        return self.take()
 
 
 def refinable(opinion: Opinion) -> bool:

@@ -67,6 +67,20 @@ class Cleaning:
             await clock.sleep(1 * SECOND)
 
 
+class Stream:
+    """A rest that is under way and knows whether it was closed."""
+
+    def __init__(self):
+        self.closed = False
+
+    async def pieces(self):
+        try:
+            yield "One."
+            yield "Two."
+        finally:
+            self.closed = True
+
+
 def sleeper(name="sleeper"):
     return Says(name, "Never said.", after_us=EVER)
 

@@ -127,6 +127,16 @@ async def test_what_was_done_and_is_wished_again_is_told_once():
         assert len(till.ran) == 1
 
 
+async def test_what_is_owed_is_not_told_again_behind_what_is_said_meanwhile():
+    sold = Opinion("Sold.", 0.9, action=Action("sell", meanwhile="One moment."))
+    selling = Says("sell", lambda said, _: sold if said == "sell" else None)
+    async with table(paying(), selling, tools={"pay": Till(), "sell": Till()}) as call:
+        await call.ask("yes")
+        reply = await call.ask("yes sell")
+        rest = [text async for text in reply.rest]
+        assert [reply.text, *rest] == ["Paid, receipt 7. One moment.", "Sold."]
+
+
 async def test_the_question_behind_an_action_asked_for_twice_is_open():
     till = Till(after_us=SECOND)
     async with table(paying("Paid, {result}. How much more?", expects="more"), tools={"pay": till}) as call:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from panel import FIRST_US, LAST_US, Cleaning, Says, Stubborn, sleeper, table
+from panel import FIRST_US, LAST_US, Cleaning, Says, Stream, Stubborn, sleeper, table
 
 from agents.agent import Action, Opinion
 from council.convene import LEFT_BEHIND
@@ -158,20 +158,6 @@ async def test_seats_are_cancelled_when_the_turn_is_broken_off():
         await clock.sleep(0)
         assert len(call.crew) == 0
         assert set(call.lanes.values()) == {"late"}
-
-
-class Stream:
-    """A rest that is under way and knows whether it was closed."""
-
-    def __init__(self):
-        self.closed = False
-
-    async def pieces(self):
-        try:
-            yield "One."
-            yield "Two."
-        finally:
-            self.closed = True
 
 
 @pytest.mark.parametrize("after_us", [0, FIRST_US + 100 * MS])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from panel import FIRST_US, LAST_US, Says, council, sleeper, table
+from panel import FIRST_US, LAST_US, Says, Stream, council, sleeper, table
 from stage import ASK, BRIDGE, over, play, says, stays
 
 from agents.agent import Action, Opinion
@@ -248,6 +248,29 @@ async def test_a_turn_superseded_while_its_action_runs_is_told_once_and_done_onc
 async def test_a_hang_up_ends_everything():
     played = await play(ASK, over(says("bye")), responder=council(Says("a", "One. Two."), sleeper()))
     assert played.call.dangling == ()
+
+
+async def test_a_reply_that_is_broken_off_before_it_is_spoken_is_closed():
+    """The caller goes on while what is owed to them is waited for."""
+    stream = Stream()
+    rest = stream.pieces()
+    await anext(rest)
+
+    async def pay(*_):
+        await clock.sleep(SECOND)
+        return ""
+
+    paying = Says(
+        "pay", lambda said, _: Opinion("Paid.", 0.9, action=Action("pay")) if said == "yes" else None
+    )
+    news = Says("news", lambda said, _: Opinion("One.", 0.9, rest=rest) if said == "news" else None)
+    async with table(paying, news, tools={"pay": pay}) as call:
+        for said in ("yes", "yes news"):
+            turn = call.crew.create_task(call.ask(said), name=said)
+            await clock.sleep(100 * MS)
+            turn.cancel()
+        await clock.sleep(MS)
+        assert stream.closed
 
 
 async def test_a_refused_deadline_order_is_no_trouble():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 
 import pytest
-from panel import FIRST_US, Says, table
+from panel import FIRST_US, Says, Stream, table
 
 from agents.agent import Action, Opinion
 from agents.backends.backend import BackendError, Delta, Stopwatch
@@ -82,6 +83,38 @@ async def test_a_backend_slower_than_its_forecast_is_cut_at_the_deadline():
     text, _, took_us, call = await asked(fast, *DRAFTS, expected_us=20 * MS)
     assert (text, took_us) == ("It is ten.", FIRST_US)
     assert call.lanes["fast"] == "dropped"
+
+
+@dataclass(frozen=True)
+class Held(Refiner):
+    """Refines to an opinion whose rest the test holds, and holds the loop up for *stall_us* then."""
+
+    rest: object = None
+    stall_us: int = 0
+
+    async def refine(self, said, drafts, best, budget):
+        del said, drafts, budget
+        await clock.sleep(100 * MS)
+        asyncio.get_running_loop().block(self.stall_us)
+        return replace(best, opening=REFINED, rest=self.rest)
+
+
+@pytest.mark.parametrize(("stall_us", "says"), [(0, REFINED), (FIRST_US, "It is ten.")])
+async def test_what_is_open_in_the_words_that_are_not_spoken_is_closed(stall_us, says):
+    """The draft's if it was refined in time; what was refined, if the loop was held up past the deadline."""
+    draft, refined = Stream(), Stream()
+    rests = [stream.pieces() for stream in (draft, refined)]
+    for rest in rests:
+        await anext(rest)
+    best = Says("b", Opinion("It is ten.", 0.8, rest=rests[0]), after_us=30 * MS)
+    forecast = Forecast({"ttft:fast": Cost(50 * MS, 50 * MS)})
+    plan = policy("refine", Held(Fast(), forecast, rest=rests[1], stall_us=stall_us))
+    async with table(DRAFTS[0], best, policy=plan) as call:
+        assert (await call.ask()).text == says
+        await clock.sleep(MS)
+        assert (draft.closed, refined.closed) == (says == REFINED, says != REFINED)
+        for rest in rests:
+            await rest.aclose()
 
 
 async def test_what_it_really_cost_is_learned():
