@@ -111,6 +111,15 @@ async def test_a_later_guess_drops_the_one_before():
         assert first.cancelled()
 
 
+async def test_a_guess_that_is_given_up_leaves_nobody_at_work():
+    async with table(Says("slow", "Here I am.", after_us=SECOND)) as call:
+        guess = call.crew.create_task(call.ask("move", guess=True), name="guess")
+        await clock.sleep(100 * MS)
+        guess.cancel()
+        await clock.sleep(MS)
+        assert len(call.crew) == 0
+
+
 @pytest.mark.parametrize("after_us", [0, 300 * MS])
 @pytest.mark.parametrize("way", ["other words", "another guess", "hang-up"])
 def test_whatever_nobody_takes_up_is_closed(way, after_us):
@@ -146,13 +155,14 @@ async def test_a_turn_that_is_broken_off_while_it_joins_leaves_nothing_open():
         assert len(call.crew) == 0
 
 
-async def test_a_defect_in_choosing_costs_the_guess_and_not_the_call(monkeypatch):
+@pytest.mark.parametrize("said", ["hello", "hello again"])
+async def test_a_defect_in_choosing_costs_the_guess_and_not_the_call(monkeypatch, said):
     async with table(Says("a", "Yes.")) as call:
         with monkeypatch.context() as patch:
             patch.setattr(Council, "_rule", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await call.ask("hello", guess=True)
-        assert (await call.ask("hello again")).text == "Yes."
+        assert (await call.ask(said)).text == "Yes."
 
 
 # --- what a guess tells -----------------------------------------------------------------------------
