@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
+import socket
 import threading
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def pytest_pyfunc_call(pyfuncitem):
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
     clock.run(pyfuncitem.obj(**arguments), marker.args[0] if marker else "virtual")
     return True
+
+
+@pytest.fixture
+def nowhere():
+    """A HOST:PORT of this machine that refuses connections: the port is taken, and nobody listens on it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.fixture(scope="session")

@@ -139,7 +139,7 @@ SOCKETS = {
     "no HTTP": ([b"what?\r\n\r\n", CLOSE], "does not speak HTTP as it should"),
 }
 GONE = {
-    "refused": ("http://127.0.0.1:1/v1", "no connection to 127.0.0.1:1"),
+    "refused": ("http://{}/v1", "no connection to {}"),
     "no such name": ("http://no-such-host.invalid/v1", "the name 'no-such-host.invalid' has no address"),
     "no TLS": ("https:", "no secure connection to 127.0.0.1"),
 }
@@ -175,8 +175,8 @@ async def test_over_a_real_socket_a_second_provider_answers_in_its_place(fault):
 
 @pytest.mark.clock("skip")
 @pytest.mark.parametrize("fault", GONE)
-async def test_a_provider_that_cannot_be_reached_is_replaced(fault):
-    url, words = GONE[fault]
+async def test_a_provider_that_cannot_be_reached_is_replaced(fault, nowhere):
+    url, words = (text.format(nowhere) for text in GONE[fault])
     async with provider([b"no TLS here\r\n", CLOSE], eager=True) as plain:
         url = plain.url.replace("http:", "https:") if url == "https:" else url
         async with providers([], url=url) as (backend, _):

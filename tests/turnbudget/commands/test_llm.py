@@ -84,10 +84,10 @@ def test_what_cannot_be_probed_is_one_line_and_leaves_no_file(tmp_path, monkeypa
     assert not (tmp_path / "p.toml").exists()
 
 
-def test_probing_where_nobody_answers_is_the_others_fault_and_leaves_no_file(tmp_path):
-    result = turnbudget("probe", "http://127.0.0.1:1/v1", "--model", "m", "--out", tmp_path / "p.toml")
+def test_probing_where_nobody_answers_is_the_others_fault_and_leaves_no_file(tmp_path, nowhere):
+    result = turnbudget("probe", f"http://{nowhere}/v1", "--model", "m", "--out", tmp_path / "p.toml")
     assert result.exit_code == 3
-    assert "no connection to 127.0.0.1:1" in only_line(result)
+    assert f"no connection to {nowhere}" in only_line(result)
     assert not (tmp_path / "p.toml").exists()
 
 

@@ -73,10 +73,10 @@ def _this():
     return module
 
 
-def test_a_broker_that_is_not_there_is_an_error_unless_it_is_waited_for(monkeypatch):
+def test_a_broker_that_is_not_there_is_an_error_unless_it_is_waited_for(monkeypatch, nowhere):
     monkeypatch.setattr("council.serve.START_US", 100 * MS)
     with pytest.raises(ComponentError, match="the broker cannot be reached"):
-        run_seat("seated:Echo", "mqtt://127.0.0.1:1")
+        run_seat("seated:Echo", f"mqtt://{nowhere}")
 
 
 @needs_mosquitto

@@ -295,11 +295,11 @@ async def test_a_missing_key_is_one_line(monkeypatch):
 
 
 @pytest.mark.clock("skip")
-async def test_a_host_that_does_not_answer_is_one_line():
-    with pytest.raises(BackendError, match=r"no connection to 127\.0\.0\.1:1"):
-        await probe("http://127.0.0.1:1/v1", "m")
-    with pytest.raises(BackendError, match=r"no connection to 127\.0\.0\.1:1"):
-        await probe("http://127.0.0.1:1")
+async def test_a_host_that_does_not_answer_is_one_line(nowhere):
+    with pytest.raises(BackendError, match=f"no connection to {nowhere}"):
+        await probe(f"http://{nowhere}/v1", "m")
+    with pytest.raises(BackendError, match=f"no connection to {nowhere}"):
+        await probe(f"http://{nowhere}")
 
 
 @pytest.mark.clock("skip")

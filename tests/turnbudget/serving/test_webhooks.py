@@ -274,10 +274,10 @@ def impatient(post):
 
 
 @pytest.mark.clock("skip")
-async def test_a_server_that_is_not_there_is_an_error_without_its_address():
+async def test_a_server_that_is_not_there_is_an_error_without_its_address(nowhere):
     post = HttpPost()
     with pytest.raises(OSError, match="Client") as caught:
-        await post("http://127.0.0.1:9/hidden", {}, b"", clock.now() + SECOND)
+        await post(f"http://{nowhere}/hidden", {}, b"", clock.now() + SECOND)
     assert "hidden" not in str(caught.value)
     await post.aclose()
 
