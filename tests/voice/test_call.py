@@ -6,9 +6,11 @@ import asyncio
 from itertools import pairwise
 
 from stage import (
+    APOLOGY,
     ASK,
     BRIDGE,
     PARDON,
+    PRIORS,
     Answers,
     after,
     answering,
@@ -25,6 +27,7 @@ from stage import (
 from voice import audio, clock
 from voice.clock import MS, SECOND
 from voice.events import SpeechStarted, Utterance
+from voice.forecast import Forecast
 from voice.tts.scripted import ScriptedSynthesizer
 
 HELLO = speech("Good day, how can I help?", 3 * SECOND)
@@ -178,6 +181,25 @@ async def test_a_cough_before_the_answer_does_not_cost_the_answer():
     [held] = [entry for entry in row.account.entries if entry.owner.name == "barge_in"]
     assert 150 * MS <= held.us <= 200 * MS, "the wait for what the voice would be has an owner"
     assert [said for said in played.history if said[0] == "agent"] == [("agent", "Ten dollars.", False)]
+
+
+async def test_an_apology_that_a_cough_held_back_is_no_slow_line():
+    """What the wait took has an owner, and is no cost of delivery that would send later bridges sooner."""
+    forecast = Forecast(PRIORS)
+    played = await play(
+        says("what is my balance", after_us=0),
+        stays(700 * MS),
+        murmurs(120 * MS, when="at once", pause_us=0),
+        responder=Answers((230 * MS, ValueError("no"))),
+        budget_us=2 * SECOND,
+        forecast=forecast,
+    )
+    [row] = played.turns
+    check_account(row)
+    assert (row.account.outcome, row.said) == ("failed", APOLOGY)
+    [held] = [entry for entry in row.account.entries if entry.owner.name == "barge_in"]
+    assert 150 * MS <= held.us <= 250 * MS
+    assert forecast.of("deliver") == PRIORS["deliver"]
 
 
 async def test_a_cough_over_the_answer_is_no_turn():
