@@ -50,6 +50,17 @@ def test_keys_are_written_nowhere_even_where_nothing_else_is_redacted():
     assert second.asked == f"{KEYS} is that right"
 
 
+def test_keys_that_were_pressed_long_before_others_are_masked_whole():
+    """An earlier input is a part of a later one, and they stand in the reasons as well."""
+    redaction = Redaction(on=False)
+    for keys in ("9", "1", "1 2 3 4"):
+        redaction.row(row(heard=KEYS, asked=keys), keys=(keys,))
+    shown = redaction.row(said("1 2 3 4 and 9"))
+    assert shown.asked == f"{KEYS} and {KEYS}"
+    assert shown.decisions[0].because == f"heard {KEYS} and {KEYS}"
+    assert shown.guesses[0].because == f"{KEYS} and {KEYS}"
+
+
 def test_where_it_is_switched_off_words_stay():
     assert Redaction(on=False).row(said(CARD)) == said(CARD)
     assert Redaction(on=False).record(record(CARD)) == record(CARD)
@@ -63,7 +74,11 @@ def test_of_what_was_said_in_a_pause_of_the_recording_every_number_goes():
 
 def test_a_record_is_redacted_as_well():
     task = TaskRecord(wanted="pay", found="pay", slots=1, slots_right=1, got={"card": CARD})
-    told = Redaction().record(msgspec.structs.replace(record(notes=(f"odd: {CARD}",)), task=task))
+    before = msgspec.structs.replace(
+        record(notes=(f"odd: {CARD}",)), task=task, ended="sent on to +15550100199"
+    )
+    told = Redaction().record(before)
+    assert told.ended == "sent on to [phone]"
     assert told.notes == ("odd: [card]",)
     assert told.task.got == {"card": "[card]"}
 
