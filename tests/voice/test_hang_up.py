@@ -15,6 +15,7 @@ from stage import (
     answering,
     check_account,
     hangs_up,
+    over,
     play,
     prepared,
     says,
@@ -26,6 +27,7 @@ from voice import clock
 from voice.asr.scripted import Take
 from voice.clock import MS, SECOND
 from voice.errors import LineError
+from voice.responder import Reply
 from voice.tts.scripted import ScriptedSynthesizer
 
 NOW = says("what is my balance please", when="at once", pause_us=0)
@@ -149,3 +151,27 @@ async def test_nobody_is_on_hold_for_longer_than_a_call_may_be():
     await call.run()
     assert call.ended == "the call was too long"
     assert clock.now() - began < 61 * SECOND
+
+
+PUT_THROUGH = Reply("I will put you through to someone who knows all of it.", "answers", transfer="+15550123")
+GOODBYE = Reply("Thank you very much for calling us today and goodbye.", "answers", ends_call=True)
+
+
+@pytest.mark.parametrize("breaks_in", [False, True])
+@pytest.mark.parametrize(
+    ("reply", "end"), [(PUT_THROUGH, "the caller was sent on"), (GOODBYE, "we said goodbye")]
+)
+async def test_only_a_reply_that_was_heard_whole_sends_the_caller_on_or_ends_the_call(reply, end, breaks_in):
+    """A caller who says "stop" into it stays on the line."""
+    stop = over(says("stop", pause_us=500 * MS, word_us=350 * MS))
+    played = await play(
+        ASK,
+        stop if breaks_in else stays(0),
+        stays(6 * SECOND),
+        responder=Answers((0, reply)),
+        transfers=True,
+        parting_us=2 * SECOND,
+    )
+    assert played.turns[0].account.outcome == ("cut" if breaks_in else "answered")
+    assert (played.call.ended == end) is not breaks_in
+    assert bool(played.call.transfer) is (reply is PUT_THROUGH and not breaks_in)

@@ -30,7 +30,8 @@ class Faulty:
         for fault in ("hang", "exit", "raise", "empty", "silent", "short", "noise"):
             if fault in text.lower() and self._first(fault):
                 return getattr(self, f"_{fault}")()
-        count = self._rate * expected_us(text) // 1_000_000
+        drawl = 1.6 if "drawl" in text.lower() else 1.0
+        count = self._rate * expected_us(text, drawl) // 1_000_000
         return self._raw(0.3 * np.sin(np.arange(count) * 2 * np.pi * 440 / self._rate))
 
     def _first(self, fault: str) -> bool:

@@ -199,6 +199,16 @@ async def test_a_sound_made_at_another_rate_than_it_says_is_doubted(caplog):
             assert abs(frequency(speech.samples) - 440) < 4.4
 
 
+async def test_a_doubt_now_and_then_is_no_warning(caplog):
+    """Three in a row are: then it is the rate, and not the text."""
+    odd = "This is said with a drawl, as some of us do."
+    async with speaking() as synthesizer:
+        for text in (odd, odd, PLAIN, odd):
+            speech = await synthesizer.render(text)
+            assert bool(speech.doubt) is (text == odd)
+    assert not caplog.records
+
+
 async def test_a_worker_killed_while_it_renders_is_replaced_within_the_turn(tmp_path):
     async with speaking(marks=str(tmp_path)) as synthesizer, asyncio.TaskGroup() as crew:
         render = crew.create_task(synthesizer.render("Do hang here.", Budget.of(2 * SECOND)))
@@ -221,6 +231,7 @@ async def test_a_queue_has_an_end():
     async with speaking() as synthesizer:
         renders = [synthesizer.render(PLAIN, Budget.of(20 * SECOND)) for _ in range(QUEUE + 2)]
         results = await asyncio.gather(*renders, return_exceptions=True)
+        assert (await synthesizer.render("There is room again.")).samples.size
     assert [type(result) for result in results[QUEUE:]] == [TtsError, TtsError]
     assert not any(isinstance(result, Exception) for result in results[:QUEUE])
 
