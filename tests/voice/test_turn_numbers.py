@@ -11,6 +11,7 @@ from stage import (
     ONSET,
     PRIORS,
     Answers,
+    Line,
     after,
     answering,
     check_account,
@@ -197,3 +198,21 @@ async def test_the_bridge_leaves_earlier_where_delivery_is_slow():
     assert after(row.account, row.account.first_sound_us) == 600 * MS
     [bridge] = [decision for decision in row.account.decisions if decision.took == "bridge"]
     assert bridge.because == "no answer yet, 200 ms left, and the bridge needs 200 ms"
+
+
+class Tells(Line):
+    """A line whose far side says once that it sounded our first frame, 120 ms after that was sent."""
+
+    @property
+    def heard_us(self):
+        return self.sent[0][0] + 120 * MS if self.sent else None
+
+
+async def test_what_the_far_side_tells_of_one_reply_is_told_of_no_other():
+    """Beside the path, for it is not ours to shorten; what it last told of may be a reply long over."""
+    played = await play(ASK, says("and my limit"), line=Tells)
+    first, second = (
+        [one for one in row.account.lanes if one.name == "line: sent to sounded"] for row in played.turns
+    )
+    assert [one.ended_us - one.began_us for one in first] == [120 * MS]
+    assert second == []
