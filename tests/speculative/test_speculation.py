@@ -108,6 +108,18 @@ async def test_where_the_bank_has_the_reply_nobody_else_is_asked_and_it_says_how
         assert (said, outcome, lane.saved_us) == (TAXI, "kept", 0)
 
 
+async def test_a_head_start_saves_no_more_than_the_turn_has_lasted():
+    """What was done before a cough was not waited for; the turn counts from behind it."""
+    async with talking(Answers(READY, delay_us=150 * MS)) as talk:
+        talk.listening()
+        await talk.pause("move fifty", 200 * MS)
+        talk.speculation.went_on()
+        await clock.sleep(500 * MS)
+        talk.zero_us = clock.now() - 100 * MS
+        [kept] = [lane for lane in talk.settle("move fifty").lanes if lane.name == "head start"]
+        assert (kept.outcome, kept.saved_us) == ("kept", 100 * MS)
+
+
 async def test_other_words_in_the_same_pause_end_the_head_start_on_the_first():
     responder = Answers(READY, OTHER, delay_us=100 * MS)
     async with talking(responder) as talk:
