@@ -6,6 +6,7 @@ people; :mod:`turnbudget.compose` turns them into microseconds.
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -33,10 +34,11 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EndpointTable(Table, frozen=True):
     """``[endpoint]``: how long a silence ends a turn.
 
-    The usual one, that of words that are whole (``settled_ms``), the bounds of what may be chosen, and what a
-    part of an answer is given, an address without its town (``part_ms``). Sound without a pause is cut after
-    ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion`` hears the pause itself: where the
-    words are whole and the voice is not, the usual silence is kept.
+    The usual one (``silence_ms``), that of words that are whole (``settled_ms``), the bounds of what may be
+    chosen (``least_ms``, ``most_ms``), and what a part of an answer is given, an address without its town
+    (``part_ms``). Voice for ``start_ms`` opens a turn; shorter is a click. Sound without a pause is cut after
+    ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion`` ("smart-turn") hears the pause
+    itself: where the words are whole and the voice is not, the usual silence is kept.
     """
 
     silence_ms: Positive = 550
@@ -81,7 +83,12 @@ class BargeInTable(Table, frozen=True):
 
 
 class AsrTable(Table, frozen=True):
-    """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint."""
+    """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint.
+
+    The ``engine`` is auto, moonshine, vosk or scripted; ``model`` is a folder of Vosk's. A scripted one has
+    the final text ``scripted_final_ms`` after the pause, and a word in the partial text ``scripted_lag_ms``
+    after it was said.
+    """
 
     engine: Recogniser = "auto"
     model: str = ""
@@ -91,13 +98,20 @@ class AsrTable(Table, frozen=True):
 
 
 class VadTable(Table, frozen=True):
-    """``[vad]``: who detects speech."""
+    """``[vad]``: who detects speech.
+
+    The ``engine`` is auto, silero, energy or scripted.
+    """
 
     engine: Detector = "auto"
 
 
 class TtsTable(Table, frozen=True):
-    """``[tts]``: who speaks, and how fast (words a minute)."""
+    """``[tts]``: who speaks, and how fast (words a minute).
+
+    The ``engine`` is auto, pyttsx3, piper or scripted; ``voice`` is one of the engine's, '' its own choice;
+    ``rate`` is how fast; a scripted render takes ``scripted_ms``.
+    """
 
     engine: Voice = "auto"
     voice: str = ""
@@ -108,7 +122,9 @@ class TtsTable(Table, frozen=True):
 class PhraseTable(Table, frozen=True):
     """``[phrases]``: sentences rendered before the call; '' for no notice, greeting or re-prompt.
 
-    The notice comes first, and is heard to its end whatever the caller says.
+    The ``notice`` comes first, and is heard to its end whatever the caller says; then the ``greeting``. The
+    ``bridge`` sounds when no answer is in time, ``pardon`` when no word was heard, the ``apology`` when no
+    answer came behind the bridge either, and the ``reprompt`` after ``idle_ms`` of silence.
     """
 
     notice: str = ""
@@ -120,7 +136,11 @@ class PhraseTable(Table, frozen=True):
 
 
 class RuleTable(Table, frozen=True):
-    """One rule of ``[[responder.rules]]``."""
+    """``[[responder.rules]]``: one rule.
+
+    ``when`` is a regular expression that is looked for in what was heard, ``say`` the reply, and
+    ``delay_ms`` how long it is waited for, as for a look-up.
+    """
 
     when: str
     say: str
@@ -128,7 +148,7 @@ class RuleTable(Table, frozen=True):
 
 
 class OtherwiseTable(Table, frozen=True):
-    """``[responder.otherwise]``: what to say when no rule matches."""
+    """``[responder.otherwise]``: what to say when no rule matches, and after ``delay_ms``."""
 
     say: str = "I see. Please tell me more."
     delay_ms: Ms = 0
@@ -169,8 +189,11 @@ class LlmTable(Table, frozen=True):
     """``[llm]``: who answers instead of the table, if ``backend`` is not ''.
 
     ``simulated:PRESET`` (``turnbudget presets``) or a file of ``turnbudget probe``, ``openai:URL`` for any
-    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. Also a
-    second backend and a mode: fast or accurate with the other to fall back upon, race, hedge.
+    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. The
+    ``model`` is by default the server's only one. Beside this, the fast one, there may be a ``second``, the
+    accurate one (``second_model``), and a ``mode``: fast or accurate, with the other to fall back upon; race,
+    the second if its first sentence is whole by ``checkpoint_ms``; hedge, the second as well when the first
+    is late. An answer has ``max_tokens`` at most; ``system`` is the prompt.
     """
 
     backend: str = ""
@@ -186,10 +209,10 @@ class LlmTable(Table, frozen=True):
 class SpeculationTable(Table, frozen=True):
     """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
 
-    ``auto``: where somebody answers who can tell whether the caller has ended, a council, an LLM or a reply
-    bank, and not for the scripted table. ``bank`` is a file of ``turnbudget mine``; ``threshold`` are the
-    odds from which its reply is said without asking anybody else; ``memory_mb`` and ``disk_mb`` bound the
-    shelf (0: nothing on disk).
+    ``on`` is true, false or "auto": where somebody answers who can tell whether the caller has ended, a
+    council, an LLM or a reply bank, and not for the scripted table. ``bank`` is a file of ``turnbudget
+    mine``; ``threshold`` are the odds from which its reply is said without asking anybody else; ``memory_mb``
+    and ``disk_mb`` bound the shelf (0: nothing on disk).
     """
 
     on: bool | Literal["auto"] = "auto"
@@ -209,7 +232,13 @@ class CouncilTable(Table, frozen=True):
 
 
 class Config(Table, frozen=True):
-    """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended."""
+    """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended.
+
+    Something must sound within ``budget_ms`` of the caller's last voiced sample, and the answer, behind a
+    bridge, within ``patience_ms``. Voice without a word is asked about from ``murmur_ms`` on. After
+    ``idle_ms`` of silence the caller is asked whether they are there, ``reprompts`` times at most; then, or
+    after ``longest_call_s`` (seconds), we hang up.
+    """
 
     budget_ms: Positive = 800
     margin_ms: Ms = 80  # on 67 turns of recorded telephone speech the detector was 89 ms late at most
@@ -263,22 +292,31 @@ def dump(config: Config) -> str:
 
 
 def _lines(name: str, table: Table) -> Iterator[str]:
-    """Yield the lines of *table*: its own keys first, then the tables in it."""
+    """Yield the lines of *table*: its meaning, its own keys, then the tables in it."""
+    yield from _meaning(table)
+    yield from _keys(name, table)
+
+
+def _keys(name: str, table: Table) -> Iterator[str]:
     values = {field.name: getattr(table, field.name) for field in msgspec.structs.fields(table)}
-    meaning = (type(table).__doc__ or "").splitlines()[0].replace("`", "")
-    yield f"# {meaning.rpartition(']: ')[2]}"
     for key, value in values.items():
-        if isinstance(value, int | str) or value == ():
+        if isinstance(value, int | float | str) or value == ():
             yield f"{key} = {_literal(value)}"
     for key, value in values.items():
         inner = f"{name}.{key}" if name else key
         if isinstance(value, Table):
             yield from ("", f"[{inner}]", *_lines(inner, value))
         elif isinstance(value, tuple):
-            for row in value:
-                yield from ("", f"[[{inner}]]", *list(_lines(inner, row))[1:])
+            for number, row in enumerate(value):
+                yield from ("", f"[[{inner}]]", *(_keys(inner, row) if number else _lines(inner, row)))
 
 
-def _literal(value: int | str | tuple[()]) -> str:
+def _meaning(table: Table) -> Iterator[str]:
+    """Yield what the class of *table* says of itself, as comments."""
+    text = inspect.cleandoc(type(table).__doc__ or "").rpartition("]``: ")[2].replace("``", "")
+    return (f"# {line}" for line in text.splitlines() if line)
+
+
+def _literal(value: float | str | tuple[()]) -> str:
     """Return *value* in TOML, which writes it as JSON does but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import msgspec
 import pytest
 
-from turnbudget.config import Config, PhraseTable, ResponderTable, RuleTable, dump, load
+from turnbudget.config import Config, PhraseTable, ResponderTable, RuleTable, SpeculationTable, dump, load
 from voice.errors import ConfigError
 
 
@@ -33,6 +36,7 @@ def test_what_is_printed_loads_back(tmp_path):
 
 
 ODD = Config(
+    speculation=SpeculationTable(threshold=0.55),
     phrases=PhraseTable(greeting='"Hi"\\ \n\t\x7f\x01 ☎ \U0001f600'),
     responder=ResponderTable(rules=(RuleTable(r"\b'x'\b", "é", 7),)),
 )
@@ -47,6 +51,21 @@ def test_what_is_printed_says_what_each_table_is_for():
     text = dump(Config())
     assert "[asr]\n# who transcribes; text_ms bounds the wait for a final text after the endpoint.\n" in text
     assert max(len(line) for line in text.splitlines() if line.startswith("#")) < 110
+
+
+def test_what_is_printed_has_every_key():
+    assert tomllib.loads(dump(Config())) == msgspec.json.decode(msgspec.json.encode(Config()))
+
+
+def test_what_is_printed_says_what_each_key_means():
+    meaning, unnamed = {}, []
+    for block in dump(Config()).split("\n\n"):
+        lines = block.splitlines()
+        table = lines[0] if lines[0].startswith("[") else "the whole file"
+        meaning.setdefault(table, " ".join(line for line in lines if line.startswith("#")))
+        keys = [line.partition(" = ")[0] for line in lines if not line.startswith(("#", "["))]
+        unnamed += [f"{table} {key}" for key in keys if not re.search(rf"\b{key}\b", meaning[table])]
+    assert not unnamed
 
 
 FAULTS = {
