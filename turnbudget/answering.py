@@ -1,8 +1,8 @@
-"""Who answers the calls of a run: a scripted table or an LLM; one responder a call."""
+"""Who answers the calls of a run: a scripted table, an LLM or a council; one responder a call."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.scripted import Rule, ScriptedResponder
 from agents.solo import LlmResponder
@@ -85,12 +85,17 @@ def open_answering(config: Config) -> Answering:
 def _council(config: Config) -> Answering:
     """Return the council that the configuration names, the LLM among its seats if it names one as well."""
     spec, where = config.council.open, "council.open"
-    opened = plugins.load(spec, where=where)
     backend = open_llm(config.llm, config.responder) if config.llm.backend else None
-    make = opened(backend=backend) if backend else opened()
+    make = councils(spec, where=where, **({"backend": backend} if backend else {}))
+    return Answering(Engine(job="responder", name="council", why=f"council.open = {spec!r}"), make, backend)
+
+
+def councils(spec: str, *, where: str, **given: object) -> Callable[[], Any]:
+    """Return what makes each call's council, by the function that *spec* names; raises ConfigError."""
+    make: Callable[[], Any] = plugins.made(spec, where=where, **given)
     if not callable(make):
         raise ConfigError(f"{spec} returns nothing that makes councils", where=where, remedy="see demos/bank")
-    return Answering(Engine(job="responder", name="council", why=f"council.open = {spec!r}"), make, backend)
+    return make
 
 
 def scripted(table: ResponderTable) -> ScriptedResponder:

@@ -27,3 +27,14 @@ def load(spec: str, *, where: str) -> Any:
             f"{spec} cannot be loaded ({type(error).__name__}: {error})", where=where
         ) from error
     return found
+
+
+def made(spec: str, *, where: str, **given: object) -> Any:
+    """Return what *spec* makes when it is called with what is *given*; raises ConfigError."""
+    maker = load(spec, where=where)
+    try:
+        return maker(**given)
+    except TurnbudgetError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{spec} cannot be made ({type(error).__name__}: {error})", where=where) from error

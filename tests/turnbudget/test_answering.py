@@ -12,7 +12,7 @@ from agents.scripted import ScriptedResponder
 from agents.simulated.make import make
 from agents.solo import LlmResponder
 from turnbudget.answering import open_answering
-from turnbudget.config import Config, LlmTable
+from turnbudget.config import Config, CouncilTable, LlmTable
 from turnbudget.runs.records import Engine
 from voice.errors import ConfigError
 
@@ -45,6 +45,28 @@ def test_each_call_has_a_responder_of_its_own_on_one_backend():
     assert one is not other
     assert one._backend is other._backend
     assert (one._system.text, one._max_tokens) == ("Be kind.", 20)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    {
+        "demos.smallest:table": "TypeError: 'Form' object is not callable",
+        "os:path": "TypeError: 'module' object is not callable",
+        "json:dumps": "TypeError: dumps\\(\\) missing 1 required positional argument",
+        "json:JSONDecoder": "returns nothing that makes councils; see demos/bank",
+    }.items(),
+)
+def test_what_makes_no_councils_is_refused_in_one_line(spec, fault):
+    with pytest.raises(ConfigError, match=f"council.open: {spec} .*{fault}"):
+        open_answering(Config(council=CouncilTable(open=spec)))
+
+
+def test_a_council_that_takes_no_backend_is_refused_in_one_line():
+    config = Config(
+        council=CouncilTable(open="builtins:dict.fromkeys"), llm=LlmTable(backend="simulated:lpu")
+    )
+    with pytest.raises(ConfigError, match=r"cannot be made .TypeError: .* takes no keyword arguments"):
+        open_answering(config)
 
 
 def test_the_summary_says_who_answers_and_why():

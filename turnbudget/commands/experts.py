@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from turnbudget import plugins
+from turnbudget.answering import councils
 from turnbudget.commands.seat import run_seat
 from turnbudget.commands.shell import Taught, one_line, say
 from turnbudget.recorded import dialogues as written
@@ -31,7 +31,7 @@ def dialogues(path: Path, *, council: str) -> None:
     PATH is a .jsonl file of dialogues or a HarperValley folder. Printed are the tasks identified and the
     slots right, by group, with n; the last third of a file counts as held back.
     """
-    make = plugins.load(council, where="--council")()
+    make = councils(council, where="--council")
     outcomes = clock.run(written.hold_all(written.read(path), make), "virtual")
     for line in written.lines(outcomes):
         click.echo(line)

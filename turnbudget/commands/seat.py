@@ -12,7 +12,7 @@ from council.broker import broker_at
 from council.serve import SLOTS, serve
 from turnbudget import plugins
 from voice import clock
-from voice.errors import ConfigError, TurnbudgetError
+from voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,15 +68,7 @@ async def _serve(  # noqa: PLR0913 - as above
 def load_agent(name: str) -> Agent:
     """Return the agent that ``module:Class`` (or ``module:object``) names; raises ConfigError."""
     found = plugins.load(name, where="--agent")
-    try:
-        agent = found() if callable(found) else found
-    except TurnbudgetError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"{name} cannot be made ({type(error).__name__}: {error})", where="--agent"
-        ) from error
-    return _checked(agent, name)
+    return _checked(plugins.made(name, where="--agent") if callable(found) else found, name)
 
 
 def _checked(agent: object, name: str) -> Agent:
