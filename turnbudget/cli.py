@@ -11,7 +11,7 @@ from rich.console import Console
 from turnbudget.commands import experts, guessing, llm, replaying
 from turnbudget.commands.doctor import examine, table
 from turnbudget.commands.models import make_model
-from turnbudget.commands.shell import Later, Teaching, one_line
+from turnbudget.commands.shell import Later, Teaching, one_line, print_anywhere
 from turnbudget.config import Config, dump, load
 from turnbudget.progress import Bar
 from turnbudget.recorded.demo import render_call
@@ -33,6 +33,7 @@ def main() -> None:
     demo`, which needs no recordings; then give `turnbudget replay` a recorded call of your own. `turnbudget
     doctor` says which speech engines are installed here, and what to type for those that are not.
     """
+    print_anywhere()
 
 
 @main.command(epilog="turnbudget report runs/demo")
@@ -107,6 +108,7 @@ def models(engine: str) -> None:
 
 
 @main.command(epilog="turnbudget config > agent.toml\nturnbudget replay call.wav --config agent.toml")
+@one_line
 def config() -> None:
     """Print the default settings as TOML, to begin a file of your own with."""
     click.echo(dump(Config()), nl=False)

@@ -194,6 +194,17 @@ def test_the_exit_code_says_whose_fault_it_is(tmp_path, go, monkeypatch, error, 
     assert (result.exit_code, only_line(result)) == (code, " ".join(str(error).split()))
 
 
+def test_a_defect_keeps_its_traceback_and_is_no_missed_mark(tmp_path, go, monkeypatch):
+    async def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("turnbudget.recorded.replay.open_studio", fail)
+    result = go(harper(tmp_path / "in"))
+    assert result.exit_code == 3
+    assert "ZeroDivisionError" in result.stderr
+    assert only_line(result) == "this is a defect of turnbudget; please report it with the lines above"
+
+
 def test_ctrl_c_while_engines_load_is_one_line_and_130(tmp_path, go, monkeypatch):
     async def interrupt(*_):
         raise KeyboardInterrupt
@@ -284,12 +295,37 @@ def test_examples_stand_as_they_are_typed():
     assert all(line.startswith("  turnbudget replay ") for line in examples)
 
 
+def program(*arguments, **how):
+    """Run the command line in a process of its own."""
+    return subprocess.run(  # noqa: S603 - our own
+        [sys.executable, "-m", "turnbudget", *arguments], stderr=subprocess.PIPE, check=False, **how
+    )
+
+
+ASCII = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+
+
 def test_what_a_command_prints_survives_a_terminal_that_knows_only_ascii(tmp_path):
     replay(harper(tmp_path / "in"), tmp_path / "run")
-    done = subprocess.run(  # noqa: S603 - our own
-        [sys.executable, "-m", "turnbudget", "report", tmp_path / "run"],
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
-        capture_output=True,
-        check=True,
-    )
+    done = program("report", tmp_path / "run", env=ASCII, stdout=subprocess.PIPE)
     assert b"of all caller turns" in done.stdout
+    done = program("presets", env=ASCII, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"gpu-small" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["config", "presets"])
+def test_a_full_disk_below_what_is_printed_is_one_line_and_no_missed_mark(command):
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = program(command, stdout=full)
+    assert done.returncode == 3
+    assert done.stderr == b"turnbudget: what was to be printed cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("command", ["config", "presets"])
+def test_a_reader_who_leaves_is_one_line_and_no_missed_mark(command):
+    gone, ours = os.pipe()
+    os.close(gone)
+    done = program(command, stdout=ours)
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (141, b"turnbudget: nobody reads any more what is printed\n")

@@ -1,17 +1,22 @@
 """What the command line says when something cannot be done: one line on stderr, and an exit code.
 
 Exit codes: 0 done; 1 the run missed the mark that ``--fail-over`` sets; 2 something given cannot be used,
-be it one file of many, or an engine asked for is not installed; 3 a component or we ourselves failed;
-130 Ctrl-C, SIGTERM, or a terminal that was closed.
+be it one file of many, or an engine asked for is not installed; 3 a component or we ourselves failed, or
+what was to be printed could not be; 130 Ctrl-C, SIGTERM, or a terminal that was closed; 141 nobody reads any
+more what is printed (``| head``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
+import io
+import os
 import signal
 import sys
 import threading
+import traceback
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
 
@@ -30,10 +35,14 @@ MISSED: Final = 1
 USAGE: Final = 2
 BROKEN: Final = 3
 INTERRUPTED: Final = 130
+UNREAD: Final = 141
+UNPRINTED: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""How standard output fails; every other file that cannot be written is named where that happens."""
+GONE: Final = "nobody reads any more what is printed"
 
 
 def one_line(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn our errors, and Ctrl-C, into one line on stderr and an exit code."""
+    """Turn our errors, and Ctrl-C, into one line on stderr and an exit code; a defect keeps its traceback."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -45,6 +54,20 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
             stop(str(error), USAGE if theirs else BROKEN)
         except KeyboardInterrupt:
             stop("ended by Ctrl-C before there was anything to report", INTERRUPTED)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except SystemExit as left:
+            if isinstance(left.__context__, BrokenPipeError):  # of which rich makes a missed mark
+                stop(GONE, UNREAD)
+            raise
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            stop(GONE, UNREAD)
+        except Exception as error:  # noqa: BLE001 - left alone, Python would say that a mark was missed
+            if isinstance(error, OSError) and not error.filename and error.errno in UNPRINTED:
+                stop(f"what was to be printed cannot be written ({error.strerror})", BROKEN)
+            traceback.print_exc()
+            stop("this is a defect of turnbudget; please report it with the lines above", BROKEN)
 
     return run
 
@@ -65,6 +88,12 @@ def _ended_in_order() -> Iterator[None]:
     finally:
         for number in ending:
             signal.signal(number, signal.SIG_DFL)
+
+
+def print_anywhere() -> None:
+    """Have a terminal without a sign of ours show another in its place."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def stop(fault: str, code: int) -> NoReturn:
