@@ -52,6 +52,7 @@ turnbudget mine dialogues.jsonl --misfits         each hit that a person should 
     is_flag=True,
     help="Write a bank made from all dialogues; what is printed is of one made without those held out.",
 )
+@click.option("--force", is_flag=True, help="Replace another bank, or one that was edited, in --out.")
 @click.option("--misfits", is_flag=True, help="Show every hit that differs from what the person said.")
 @one_line
 def mine(paths: tuple[Path, ...], out: Path, *, misfits: bool, **how: Any) -> None:

@@ -19,6 +19,7 @@ from turnbudget.probing.probed import describe, write
 from turnbudget.progress import Bar
 from turnbudget.simulate import serve
 from voice import clock
+from voice.errors import UsageError
 
 
 @click.command(
@@ -74,6 +75,7 @@ def simulate(name: str, *, port: int, seed: int) -> None:
     show_default=True,
     help="Where the preset is written.",
 )
+@click.option("--force", is_flag=True, help="Replace the file that is there.")
 @one_line
 def probe(url: str, **given: Any) -> None:
     """Measure a real OpenAI-compatible endpoint and write it as a preset that can be simulated.
@@ -81,6 +83,8 @@ def probe(url: str, **given: Any) -> None:
     Cold and warm connections, cached and new prompts, several calls at once. The last third of the time is
     held out, and the preset's error on it is printed. A key comes from the environment.
     """
+    if given["out"].exists() and not given["force"]:
+        raise UsageError("exists", where=str(given["out"]), remedy="choose another --out, or --force")
     with Bar(Console(stderr=True)) as bar:
         made = clock.run(run_probe(url, given["model"], n=given["samples"], progress=bar.steps), "wall")
     Console().print(describe(made))

@@ -106,13 +106,19 @@ def run(  # noqa: PLR0913 - the options of a command
     threshold: float = THRESHOLD,
     everything: bool = False,
     show_misfits: bool = False,
+    force: bool = True,
     doing: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Iterator[str]:
-    """Yield the lines of ``turnbudget mine``, the bank being written to *out*; blocks, raises UsageError."""
+    """Yield the lines of ``turnbudget mine``, the bank being written to *out*; blocks, raises UsageError.
+
+    Without *force* nothing that reads otherwise is replaced: a bank is there to be edited.
+    """
     if not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} are no odds", where="--threshold", remedy="give 0 to 1")
     banks.try_place(out)
     found = mined(texts(paths), hold_out, everything=everything, doing=doing)
+    if not force and out.exists() and out.read_bytes() != banks.text(found.bank).encode():
+        raise UsageError("exists, and is another", where=str(out), remedy="choose another --out, or --force")
     banks.write(found.bank, out)
     yield _what(found, everything=everything)
     if found.rehearsed:

@@ -77,6 +77,20 @@ def test_mining_writes_a_bank_and_says_what_it_is_worth(recordings, tmp_path):
     assert chosen.split()[0] == "0.60"
 
 
+def test_an_edited_bank_is_replaced_only_by_force(recordings, tmp_path):
+    """Another look at the same dialogues, which make the same bank, is no replacement."""
+    source, out = recordings / "harper-valley" / "dialogues.jsonl", tmp_path / "bank.toml"
+    assert [mine(source, "--out", out).exit_code for _ in range(2)] == [0, 0]
+    mined = out.read_text()
+    out.write_text(edited := f"{mined}# mine\n")
+    result = mine(source, "--out", out)
+    assert result.exit_code == 2
+    assert f"turnbudget: {out}: exists, and is another; choose another --out, or --force" in result.stderr
+    assert out.read_text() == edited
+    assert mine(source, "--out", out, "--force").exit_code == 0
+    assert out.read_text() == mined
+
+
 @pytest.mark.parametrize("option", [("--threshold", "2"), ("--hold-out", "1")])
 def test_odds_that_there_are_not_are_refused(tmp_path, option):
     result = mine(tmp_path, *option)

@@ -91,6 +91,14 @@ def test_probing_where_nobody_answers_is_the_others_fault_and_leaves_no_file(tmp
     assert not (tmp_path / "p.toml").exists()
 
 
+def test_a_preset_that_is_there_is_refused_before_anything_is_asked(tmp_path):
+    (tmp_path / "p.toml").write_text("measured = true")
+    result = turnbudget("probe", "http://no.such.host/v1", "--model", "m", "--out", tmp_path / "p.toml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert only_line(result) == f"{tmp_path / 'p.toml'}: exists; choose another --out, or --force"
+    assert (tmp_path / "p.toml").read_text() == "measured = true"
+
+
 def test_a_simulated_backend_is_served_until_ctrl_c():
     """A real process, a real socket, a client that knows nothing of us."""
     program = [sys.executable, "-m", "turnbudget", "simulate", "--preset", "gpu-low-batch", "--port", "0"]
