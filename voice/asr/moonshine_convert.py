@@ -7,9 +7,11 @@ constants folded, the decoder split in two, matrices quantised to int8.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -147,4 +149,16 @@ def _quantise(model: Path, out: Path, *operators: str) -> None:
     # Says that constants are folded already; without it the quantiser warns on the root logger.
     prepared.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
     onnx.save(prepared, model)
-    quantize_dynamic(model, out, weight_type=QuantType.QInt8, op_types_to_quantize=list(operators))
+    with _unlogged():
+        quantize_dynamic(model, out, weight_type=QuantType.QInt8, op_types_to_quantize=list(operators))
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keep the quantiser, which tells the root logger of every node, out of a server's log."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.INFO))
+    try:
+        yield
+    finally:
+        logging.disable(before)
