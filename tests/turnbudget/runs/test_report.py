@@ -145,6 +145,15 @@ def test_browser_draws_an_empty_run(browser, tmp_path):
     assert "Nothing was replayed" in drawn(browser, tmp_path, [], wer=None)
 
 
+OPEN = b"<script>for (const it of document.querySelectorAll('details')) it.open = true</script>"
+
+
+def test_browser_tells_no_end_of_speech_where_we_spoke_unasked(browser, tmp_path):
+    for rows, told in (([turn(kind="greeting")], "decided to say it"), ([turn()], "speech ended")):
+        text = shown(browser, tmp_path, page(summarise(rows, header(rows)), rows) + OPEN)
+        assert {"decided to say it", "speech ended"} & set(re.findall(r"<td>([^<]+)</td>", text)) == {told}
+
+
 def test_page_carries_what_each_hit_came_to():
     rows = [turn(lanes=SHELF, false_cut=True), turn(lanes=SHELF), turn()]
     assert msgspec.json.decode(embedded(read(*rows))["verdicts"]) == [
