@@ -13,6 +13,7 @@ from calls import QUICK, Line, harper, pair, replay, stereo
 from click.testing import CliRunner
 
 from turnbudget.cli import main
+from turnbudget.commands.replaying import leave
 from turnbudget.commands.shell import Later
 from turnbudget.config import dump, load
 from turnbudget.runs.folder import load as load_run
@@ -109,6 +110,14 @@ def test_too_many_late_turns_set_the_exit_code(tmp_path, go, over, share, code):
     assert (f"turns sounded later than {over} ms or never" in result.stderr) == (code == 1)
 
 
+def test_a_run_without_a_turn_has_not_kept_the_mark(tmp_path, capsys):
+    run = replay(harper(tmp_path / "in"), tmp_path / "run")
+    with pytest.raises(SystemExit) as left:
+        leave(run._replace(rows=[row for row in run.rows if row.kind != "turn"]), 800, 1)
+    assert left.value.code == 1
+    assert "no caller turn was measured" in capsys.readouterr().err
+
+
 def test_one_bad_file_of_many_is_named_the_others_replay_and_the_exit_code_is_2(tmp_path, go):
     (tmp_path / "bad.wav").write_bytes(b"no sound at all")
     result = go(tmp_path / "bad.wav", harper(tmp_path / "in"), "--name", "mine")
@@ -133,6 +142,7 @@ REFUSED = {
         ["in", "--tts", "piper"],
         "tts.engine = 'piper': a real engine takes real time",
     ),
+    "a gate without its mark": (["in", "--fail-share", 0.05], "--fail-share alone fails no run"),
     "a script without its pacing": (["in", "--script", "s.toml", "--pacing", "gated"], "go together"),
     "script pacing without a script": (
         ["in", "--pacing", "script"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 import msgspec
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from turnbudget.runs.folder import Run
+
+SHARE: Final = 0.01
+"""So many turns may miss the mark of ``--fail-over``."""
 
 
 @click.command(
@@ -130,9 +133,7 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
 @click.option(
     "--fail-share",
     type=click.FloatRange(0, 1),
-    default=0.01,
-    show_default=True,
-    help="How many are too many for --fail-over: a larger share of all caller turns.",
+    help="How many are too many for --fail-over: a larger share of all caller turns, by default 0.01.",
 )
 @click.option("--quiet", is_flag=True, help="No waterfalls: only the headline.")
 @one_line
@@ -147,6 +148,9 @@ def replay(**given: Any) -> None:
     right), report.html to read, trace.json for Perfetto. A file that cannot be used is named, the others are
     replayed, and the exit code is 2.
     """
+    allowed = given["fail_share"]
+    if allowed is not None and not given["fail_over"]:
+        raise UsageError("--fail-share alone fails no run", remedy="name --fail-over MS as well")
     plan = plan_of(given)
     plans = plans_of(plan, given)
     if len(plans) > 1:
@@ -160,7 +164,7 @@ def replay(**given: Any) -> None:
     if len(made) > 1 and len(made) == len(plans):
         compare(plans, made, given)
     for run in made[-1:] if given["compare_speculation"] else made:
-        leave(run, given["fail_over"], given["fail_share"])
+        leave(run, given["fail_over"], SHARE if allowed is None else allowed)
 
 
 def plans_of(plan: Plan, given: Mapping[str, Any]) -> list[Plan]:
@@ -244,6 +248,8 @@ def leave(run: Run, fail_over: int | None, share: float) -> None:
     if run.summary.faults:
         sys.exit(USAGE)
     turns = [row for row in run.rows if row.kind == "turn"]
+    if fail_over and not turns:
+        stop(f"no caller turn was measured, so none is known to sound within {fail_over} ms", MISSED)
     over_us = (fail_over or 0) * clock.MS
     late = [row for row in turns if row.first_sound_us is None or row.first_sound_us > over_us]
     if fail_over and len(late) > share * len(turns):
