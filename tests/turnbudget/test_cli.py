@@ -122,7 +122,7 @@ def test_one_bad_file_of_many_is_named_the_others_replay_and_the_exit_code_is_2(
     (tmp_path / "bad.wav").write_bytes(b"no sound at all")
     result = go(tmp_path / "bad.wav", harper(tmp_path / "in"), "--name", "mine")
     assert result.exit_code == 2
-    assert only_line(result).startswith(f"{tmp_path / 'bad.wav'}: is not audio")
+    assert only_line(result).startswith(f"{tmp_path / 'bad.wav'}: is no audio that is read here")
     assert "(2 of 2)" in result.stdout
     assert len(load_run(tmp_path / "runs" / "mine").rows) == 3
 

@@ -141,8 +141,8 @@ def replay(**given: Any) -> None:
     """Replay recorded calls against the agent and measure every turn.
 
     PATHS are stereo recordings (caller left), pairs ...caller.wav and ...agent.wav, .vcon files, folders of
-    them, or a folder in HarperValley layout (audio/caller, audio/agent, transcript). WAV, FLAC, AIFF and raw
-    G.711 are read.
+    them, or a folder in HarperValley layout (audio/caller, audio/agent, transcript). WAV, FLAC, AIFF,
+    Ogg and raw G.711 are read.
 
     The run goes to runs/NAME: turns.jsonl (a row a turn), summary.json, each call as stereo WAV (our voice
     right), report.html to read, trace.json for Perfetto. A file that cannot be used is named, the others are

@@ -4,8 +4,8 @@ Every path becomes one or more conversations; one that cannot be read is a fault
 still replay. Everything here blocks.
 
 Layouts: a stereo file (caller left unless told otherwise); a pair ``…caller.wav`` / ``…agent.wav``; a folder
-in HarperValley layout (``audio/caller``, ``audio/agent``, ``transcript``); a folder of any of these; a
-``.vcon`` file with its recording inside or beside it.
+in HarperValley layout (``audio/caller``, ``audio/agent``, ``transcript``); a ``.vcon`` file with its
+recording inside or beside it; a folder of recordings, pairs and vCons.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
     from turnbudget.recorded.conversation import Conversation
 
-SOUNDS: Final = (".wav", ".flac", ".aif", ".aiff", ".ul", ".ulaw", ".raw", ".pcmu", ".al", ".alaw", ".pcma")
+SOUNDS: Final = (".wav", ".flac", ".aif", ".aiff", ".aifc", ".ogg", ".oga", ".opus", ".au", ".snd", ".caf")
+"""What a file that says what it is may be called..."""
+RAW: Final = (".ul", ".ulaw", ".raw", ".pcmu", ".al", ".alaw", ".pcma")
+"""...and one that does not."""
+OTHERS: Final = (".mp3", ".m4a", ".mp4", ".aac", ".wma", ".amr", ".webm", ".mka", ".3gp")
+"""Sounds that are not read: in a folder each is a fault by its name, for nothing said may be passed over."""
+TAKEN: Final = frozenset((*SOUNDS, *RAW, *OTHERS, ".vcon"))
 OTHER: Final = {"caller": "agent", "agent": "caller"}
 
 
@@ -56,7 +62,7 @@ def find(path: Path) -> list[Path]:
         if harper.is_harper(path):
             found = sorted((path / "transcript").glob("*.json"))
         else:
-            files = (file for file in sorted(path.iterdir()) if file.suffix.lower() in {*SOUNDS, ".vcon"})
+            files = (file for file in sorted(path.iterdir()) if file.suffix.lower() in TAKEN)
             found = list(dict.fromkeys(_callers(file) for file in files if file.is_file()))
     except (OSError, ValueError) as error:
         fault = getattr(error, "strerror", None) or str(error)

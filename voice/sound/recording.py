@@ -169,7 +169,9 @@ def _raw(data: memoryview, where: str, subtype: str, form: wav.Format) -> Decode
 def _headerless(blob: bytes, where: str, rate: int | None) -> Decoder:
     subtype = _RAW.get(Path(where).suffix.lower())
     if subtype is None:
-        raise AudioError(f"is not audio: it begins with {blob[:12]!r}", where=where, remedy=CONVERT)
+        raise AudioError(
+            f"is no audio that is read here: it begins with {blob[:12]!r}", where=where, remedy=CONVERT
+        )
     if rate is None:
         raise AudioError("raw G.711 does not say its sample rate", where=where, remedy="give it: --rate 8000")
     return Decoder(blob, where, subtype=subtype, channels=1, samplerate=check_rate(rate, where))

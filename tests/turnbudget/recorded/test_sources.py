@@ -27,6 +27,16 @@ def test_a_folder_gives_its_recordings_in_the_order_of_their_names(tmp_path):
     assert names(find(tmp_path)) == ["a.flac", "b.wav", "c.vcon"]
 
 
+def test_a_folder_gives_every_kind_that_is_read_and_names_sounds_that_are_not(tmp_path):
+    stereo(tmp_path / "a.ogg")
+    stereo(tmp_path / "b.aiff")
+    stereo(tmp_path / "c.mp3")
+    assert names(find(tmp_path)) == ["a.ogg", "b.aiff", "c.mp3"]
+    assert open_conversation(tmp_path / "a.ogg", READING).name == "a"
+    with pytest.raises(AudioError, match=r"c\.mp3: is no audio that is read here.*; convert it to WAV"):
+        open_conversation(tmp_path / "c.mp3", READING)
+
+
 def test_a_pair_is_found_once_by_its_callers_file(tmp_path):
     pair(tmp_path, "x")
     assert names(find(tmp_path)) == ["x-caller.wav"]

@@ -61,7 +61,7 @@ def test_a_recording_that_is_no_audio_is_a_fault_of_the_vcon(tmp_path):
     (tmp_path / "sound.wav").write_bytes(b"no sound")
     with pytest.raises(AudioError) as caught:
         open_vcon(vcon(tmp_path / "monday.vcon", tmp_path / "sound.wav", filename="x.w\0av"), READING)
-    assert str(caught.value).startswith(f"{tmp_path / 'monday.vcon'}: is not audio")
+    assert str(caught.value).startswith(f"{tmp_path / 'monday.vcon'}: is no audio that is read here")
 
 
 @pytest.mark.parametrize("body", [7, {"a": 1}, "é", "a"])

@@ -298,7 +298,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(write, tmp_path):
     cases = {
         write(
             b"hello, world\nI am text", "text.wav"
-        ): r"is not audio: it begins with b'hello, world'; convert",
+        ): r"is no audio that is read here: it begins with b'hello, world'; convert",
         write(b"", "empty.wav"): r"is empty \(0 bytes\); record it again",
         write(b"RIFF\4\0\0\0AVI ", "film.wav"): r"cannot be read \(.*\); convert it to WAV or FLAC",
         write(
