@@ -148,12 +148,12 @@ async def serve(folder: Path, port: int, most: int) -> None:
 
 async def wave(count: int, most: int, workers: int) -> None:
     """Let *count* callers call *workers* that take *most*, and print what came of it."""
-    with tempfile.TemporaryDirectory() as place, socket.socket() as probe:
+    with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "bank.toml").write_text(dump(BANK), "utf-8")
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        with socket.socket() as probe:  # closed again: a lone worker shares its port with nobody
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         ours = [__file__, "--worker", place, "--port", str(port), "--calls", str(most)]
         supervisor = Supervisor(ours, workers, clock.SECOND)
         before = cpu_of_children()

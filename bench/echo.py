@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 from facts import facts
 
@@ -77,6 +78,7 @@ def cancelled(near: Int16, far: Int16) -> tuple[Int16, list[int]]:
     return audio.join(frames), sorted(costs)
 
 
+@click.command()
 def main() -> None:
     """Print what is left of the echo, and of the caller."""
     print(facts())

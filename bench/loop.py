@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+import click
 from facts import facts
 
 from voice import clock
@@ -38,6 +39,7 @@ async def measure(sessions: int) -> tuple[list[int], int]:
     return sorted(late), clock.cpu() - cpu
 
 
+@click.command()
 def main() -> None:
     """Print the cost of a frame for each clock and number of sessions."""
     print(facts())

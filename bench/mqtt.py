@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import aiomqtt
+import click
 from facts import facts
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -255,15 +256,16 @@ async def measure() -> None:
         await troubled(local)
 
 
+@click.command()
 def main() -> None:
     """Print the machine, and what was measured on it."""
-    if sys.argv[1:2] == [APART]:
-        clock.run(serve_all(broker_at(sys.argv[2]), sys.argv[3:]))
-        return
     print(facts())
     print(f"{WORKERS} workers, {QUESTIONS} questions; mosquitto on this machine, QoS 0, TCP_NODELAY")
     clock.run(measure())
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == [APART]:
+        clock.run(serve_all(broker_at(sys.argv[2]), sys.argv[3:]))
+    else:
+        main()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import numpy as np
 from facts import facts
 from rich.console import Console
@@ -129,10 +130,12 @@ def progress(done: int, total: int, what: str) -> None:
     print(f"\r{done}/{total} {what:10}", end="", file=sys.stderr)
 
 
-def main() -> None:
+@click.command()
+@click.argument("url", default="")
+@click.argument("model", default="")
+def main(url: str, model: str) -> None:
     """Print the ratios."""
     console = Console(soft_wrap=True)
-    url, model = (*sys.argv[1:], "", "")[:2]
     console.print(facts())
     with (
         server() if not url else contextlib.nullcontext(url) as address,

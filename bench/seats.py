@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import click
 from facts import facts
 
 from agents.agent import Context, Opinion
@@ -78,6 +79,7 @@ async def together(seats: int, policy: str) -> list[int]:
         return await turns(ask)
 
 
+@click.command()
 def main() -> None:
     """Print p50 and p99 for each policy and number of seats."""
     print(facts())

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from random import Random
 from typing import TYPE_CHECKING
 
+import click
 from facts import facts
 
 from agents.backends.backend import BackendError, Message, Prompt
 from agents.simulated.make import make
+from agents.simulated.presets import PRESETS as ALL
 from agents.simulated.words import Script
 from voice import clock
 from voice.budget import Budget
@@ -73,13 +74,15 @@ async def talk(preset: str) -> tuple[list[Timing], int]:
     return timings, clock.cpu() - cpu
 
 
-def main() -> None:
+@click.command()
+@click.argument("presets", nargs=-1, type=click.Choice(list(ALL)))
+def main(presets: tuple[str, ...]) -> None:
     """Print the cost of each preset."""
     print(facts())
     print(f"{CALLS} calls, {TALK_US // SECOND} s of talk each, virtual time, one core; promise: CPU < 60 s")
     columns = ("turns", "tokens", "TTFT p50", "p99", "CPU", "a token", "of 60 s")
     print(f"{'preset':16}" + "".join(f"{column:>10}" for column in columns))
-    for preset in sys.argv[1:] or PRESETS:
+    for preset in presets or PRESETS:
         timings, cpu = clock.run(talk(preset), "virtual")
         tokens = sum(timing.tokens_out or 0 for timing in timings)
         firsts = sorted(timing.ttft_us for timing in timings if timing.ttft_us is not None)

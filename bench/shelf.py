@@ -8,11 +8,11 @@ which is what a shelf has by default, and with memory for all. The clock is the 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import click
 from facts import facts
 
 from speculative.shelf.held import Key
@@ -118,9 +118,10 @@ async def rendering() -> None:
     print(f"  ready from the shelf: {found:.2f} µs, {p50 / found:,.0f} times sooner")
 
 
-def main() -> None:
+@click.command()
+@click.argument("count", metavar="[ENTRIES]", type=click.IntRange(1), default=ENTRIES)
+def main(count: int) -> None:
     """Print start, look-up, memory, and rendering beside them."""
-    count = int(sys.argv[1]) if sys.argv[1:] else ENTRIES
     print(facts())
     voice = ScriptedSynthesizer()
     texts = [SENTENCE.format(number) for number in range(count)]

@@ -8,9 +8,9 @@ line. A head start is measured on the demonstration bank's council: from the pau
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Final
 
+import click
 from facts import facts
 
 from agents.agent import Context, Opinion
@@ -177,10 +177,12 @@ async def measured(turns: int) -> None:
     print(f"  {cpu / MS:.2f} ms of CPU each")
 
 
-def main() -> None:
+@click.command()
+@click.argument("turns", metavar="[TURNS]", type=click.IntRange(1), default=TURNS)
+def main(turns: int) -> None:
     """Print what is ready and what is not."""
     print(facts())
-    clock.run(measured(int(sys.argv[1]) if sys.argv[1:] else TURNS))
+    clock.run(measured(turns))
 
 
 if __name__ == "__main__":
