@@ -29,11 +29,11 @@ def load(spec: str, *, where: str) -> Any:
     return found
 
 
-def made(spec: str, *, where: str, **given: object) -> Any:
-    """Return what *spec* makes when it is called with what is *given*; raises ConfigError."""
-    maker = load(spec, where=where)
+def make(spec: str, *, where: str, **given: Any) -> Any:
+    """Return what *spec* names or, if that can be called, what it makes of *given*; raises ConfigError."""
+    found = load(spec, where=where)
     try:
-        return maker(**given)
+        return found(**given) if callable(found) else found
     except TurnbudgetError:
         raise
     except Exception as error:

@@ -119,3 +119,10 @@ async def test_the_attempts_of_every_call_are_counted():
 def test_a_backend_that_is_none_is_refused_before_any_call():
     with pytest.raises(ConfigError, match="no preset is called 'nope'"):
         answering(backend="simulated:nope")
+
+
+def test_a_council_of_somebodys_own_that_cannot_be_made_costs_one_line(tmp_path, monkeypatch):
+    (tmp_path / "their_bank.py").write_text("def opens():\n    raise KeyError('accounts')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"their_bank:opens cannot be made \(KeyError: 'accounts'\)"):
+        open_answering(Config(council=CouncilTable("their_bank:opens")))

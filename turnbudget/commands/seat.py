@@ -67,8 +67,7 @@ async def _serve(  # noqa: PLR0913 - as above
 
 def load_agent(name: str) -> Agent:
     """Return the agent that ``module:Class`` (or ``module:object``) names; raises ConfigError."""
-    found = plugins.load(name, where="--agent")
-    return _checked(plugins.made(name, where="--agent") if callable(found) else found, name)
+    return _checked(plugins.make(name, where="--agent"), name)
 
 
 def _checked(agent: object, name: str) -> Agent:

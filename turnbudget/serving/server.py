@@ -206,6 +206,8 @@ class Server:
                 await self.reload()
             except TurnbudgetError as error:
                 log.error("settings not taken: %s", error)  # noqa: TRY400 - one line is all it needs
+            except Exception:
+                log.exception("settings not taken")  # whatever an engine raises ends no call
 
     async def _load(self) -> tuple[FloorConfig, Agents]:
         floor_config, agents = await clock.offload(load, self._settings.floor, self._settings.agent)

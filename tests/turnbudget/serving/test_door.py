@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import signal
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import aiohttp
 import pytest
-from floors import FARS, QUICK, ask, call, serving, until, url
+from floors import FARS, QUICK, SAYS, ask, call, open_tones, serving, until, url
 
 from turnbudget.config import dump
 from turnbudget.serving.config import load
@@ -241,6 +243,27 @@ async def test_only_the_operator_reloads_and_a_broken_file_changes_nothing(tmp_p
         (tmp_path / "floor.toml").write_text(FLOOR.replace("acme", "newer"))
         assert (await ask(server, "POST", "/reload", headers=bearer)) == (200, "2 tenants\n")
         assert server.floor.door.tenants.named("newer")
+
+
+@pytest.mark.parametrize("fault", [ConfigError("no key"), RuntimeError("out of memory")], ids=repr)
+async def test_settings_that_cannot_be_opened_end_no_call_whatever_is_raised(tmp_path, caplog, fault):
+    """SIGHUP comes from outside, and nobody waits for what comes of it."""
+
+    async def opener(config):
+        if config != QUICK:
+            raise fault
+        return await open_tones(config)
+
+    async with serving(tmp_path, opener=opener) as (server, _), Crew() as crew:
+        crew.create_task(server.follow_signals(), name="signals")
+        talking = crew.create_task(call(server, "/twilio/ws", says=SAYS[:1]), name="caller")
+        await until(lambda: server.floor.calls)
+        (tmp_path / "agent.toml").write_text(dump(QUICK).replace('"Hi."', '"Good day."'))
+        os.kill(os.getpid(), signal.SIGHUP)
+        await until(lambda: "settings not taken" in caplog.text)
+        assert str(fault) in caplog.text
+        heard = await talking
+        assert (len(heard.waits_us), heard.unanswered) == (1, 0)
 
 
 async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
