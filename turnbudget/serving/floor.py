@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["open", "light", "full", "draining"]
 KEPT_US: Final = 15 * clock.SECOND
 """How long a place is kept for a call that was let in and has not come."""
+ASKED_US: Final = 3 * clock.SECOND
+"""How long after its end a far side may ask where its caller goes."""
+LOOK_US: Final = 50 * clock.MS
+"""How often it is looked whether nobody is owed anything any more."""
 log = logging.getLogger(__name__)
 
 
@@ -70,6 +74,8 @@ class Floor:
         self.workers = workers
         self._calls: dict[str, Running] = {}
         self._places: dict[str, tuple[Tenant, Mode, asyncio.TimerHandle]] = {}
+        self._asked_by_us = 0
+        """By when whoever was sent on will have asked where to."""
         self._watchers: list[Watcher] = []
         self._faulty: set[int] = set()
 
@@ -176,6 +182,11 @@ class Floor:
         self.crew.create_task(running.run(), name=f"call {running.name}")
         return running
 
+    def send_on(self, call: str, target: str) -> None:
+        """Have the far side told, when it asks, that its *call* goes on to *target*."""
+        self.once.put(f"after {call}", target)
+        self._asked_by_us = clock.now() + ASKED_US
+
     def ended(self, running: Running) -> None:
         """Know that a call is over."""
         self._calls.pop(running.name, None)
@@ -190,13 +201,16 @@ class Floor:
     # --- closing -----------------------------------------------------------------------------------
 
     async def drain(self, until_us: int) -> None:
-        """Take no more calls, wait for those that run until *until_us*, and end those that are left."""
+        """Let no more calls in, wait for those that were until *until_us*, and end those that are left."""
         self.draining = True
         log.info("draining: %d calls", len(self._calls))
-        await clock.wait_until(self._tasks(), until_us)
+        while self._owes() and clock.now() < until_us:
+            await clock.sleep(min(LOOK_US, until_us - clock.now()))
         for call in list(self._calls.values()):
             call.end("the server is going down")
-        await clock.wait_until(self._tasks(), clock.now() + 2 * clock.SECOND)
+        tasks = [call.task for call in self._calls.values() if call.task]
+        await clock.wait_until(tasks, clock.now() + 2 * clock.SECOND)
 
-    def _tasks(self) -> list[asyncio.Task[None]]:
-        return [call.task for call in self._calls.values() if call.task]
+    def _owes(self) -> bool:
+        """Say whether a call runs, was promised a place, or may still ask where its caller goes."""
+        return bool(self._calls or self._places) or clock.now() < self._asked_by_us

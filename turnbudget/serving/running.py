@@ -178,10 +178,9 @@ class Running:
     def _close(self, record: CallRecord) -> None:
         floor, live = self._floor, self.live
         self.transfer = self.transfer or (live.call.transfer if live else "")
-        after = f"after {self.info.call}"
-        floor.once.take(after)  # where a call before it went that had the same id
+        floor.once.take(f"after {self.info.call}")  # where a call before it went that had the same id
         if self.transfer:  # before the line is free, for the far side asks at once
-            floor.once.put(after, self.transfer)
+            floor.send_on(self.info.call, self.transfer)
         self._connection.finish()
         floor.ended(self)
         if floor.journal:

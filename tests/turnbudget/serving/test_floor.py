@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
+from hall import Table, opener
 
 from turnbudget.config import LlmTable
 from turnbudget.serving.admission import Load, judge
@@ -18,6 +20,7 @@ from turnbudget.serving.rooms import lightened
 from voice import clock
 from voice.crew import Crew
 from voice.lines.far.twilio import FarCall, FarTwilio
+from voice.responder import Reply
 
 wall = pytest.mark.clock("wall")
 EASY = Load(
@@ -162,6 +165,40 @@ async def test_a_floor_that_drains_is_not_ready_lets_calls_end_and_then_ends_the
         await until(lambda: not server.floor.calls)
     reasons = [one.record.ended for one in happenings if isinstance(one, CallEnded)]
     assert reasons == ["caller hung up (stop)", "the server is going down"]
+
+
+@wall
+async def test_a_call_that_was_let_in_before_the_drain_is_held_to_its_own_end(tmp_path):
+    """Its stream comes behind SIGTERM, and the call that was there before it ends first."""
+    async with serving(tmp_path, drain_ms=20_000) as (server, happenings), Crew() as crew:
+        first = crew.create_task(call(server, "/twilio/ws", calling(1), says=()), name="first")
+        await until(lambda: server.floor.calls)
+        _, document = await ask(server, "POST", "/twilio/voice", data={"CallSid": "CA2", "To": "1"})
+        server.stop()
+        await until(lambda: server.floor.draining)
+        await first
+        path = urlsplit(document.partition('<Stream url="')[2].partition('"')[0]).path
+        heard = await call(server, path, calling(2), says=SAYS[:2])
+        assert (len(heard.waits_us), heard.unanswered) == (2, 0)
+    reasons = [one.record.ended for one in happenings if isinstance(one, CallEnded)]
+    assert reasons == ["caller hung up (stop)"] * 2
+
+
+@wall
+async def test_the_last_caller_to_be_sent_on_while_the_floor_drains_gets_there(tmp_path):
+    """The carrier asks where to once its stream is closed, and we are still there to tell it."""
+    answers = opener(Table({SAYS[0]: Reply("I will put you through.", "table", transfer="+15550123")}))
+    async with serving(tmp_path, drain_ms=20_000, opener=answers) as (server, happenings):
+        async with Crew() as crew:
+            talking = call(server, "/twilio/ws", calling(1), says=SAYS[:1], hangs_up=False)
+            last = crew.create_task(talking, name="last")
+            await until(lambda: server.floor.calls)
+            server.stop()
+            await last
+        await until(lambda: any(isinstance(one, CallEnded) for one in happenings))
+        await clock.sleep(300 * clock.MS)
+        status, document = await ask(server, "POST", "/twilio/after", data={"CallSid": "CA1"})
+        assert (status, "+15550123" in document) == (200, True)
 
 
 @wall

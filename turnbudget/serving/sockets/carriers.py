@@ -73,11 +73,13 @@ def mount(app: web.Application, floor: Floor) -> None:
 
 def _let_in(floor: Floor, dialect: Dialect, guest: Guest) -> None:
     """Keep a place for *guest*, if whose call it will be is known and none was kept; raises Refused."""
+    if floor.keeps(guest.place):
+        return
     tenants = floor.door.tenants
     tenant = tenants.named(guest.tenant)
     if guest.trusted and dialect.name == QUERIES:
         tenant = tenants.on_this_machine(guest.query.get("tenant", ""), guest.query.get("called", ""))
-    if tenant and not floor.keeps(guest.place):
+    if tenant:
         guest.place = guest.place or f"socket {id(guest)}"
         verdict = floor.admit(tenant, dialect.name, guest.place)
         if verdict.mode is None:
