@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 import shutil
+from pathlib import Path
 
 import msgspec
 import pytest
 from surroundings import SECRET, Scripted, listening
 
-from turnbudget.serving.after.mailbag import Mailbag
+from turnbudget.serving.after.mailbag import SUFFIX, Mailbag
 from turnbudget.serving.after.outside import CrmTable, WebhookTable
 from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
 from voice import clock
@@ -245,6 +247,47 @@ async def test_a_disk_that_refuses_costs_nothing_but_time(tmp_path, monkeypatch)
     monkeypatch.setattr(Mailbag, "put", full)
     webhooks.tell("bank", "call.ended", {})
     await run(webhooks, lambda: webhooks.sent)
+
+
+async def test_a_try_that_the_disk_cannot_note_is_a_try_all_the_same(tmp_path, monkeypatch):
+    """A full disk does not have the tenant's server asked again and again without a pause."""
+    post = Scripted(500)
+    webhooks = hooks(tmp_path, paused(post))
+    webhooks.tell("bank", "call.ended", {})
+    async with Crew() as crew:
+        crew.create_task(webhooks.run(), name="webhooks")
+        await clock.sleep(SECOND)
+        monkeypatch.setattr(os, "fsync", refuses)
+        await clock.sleep(300 * SECOND)
+    assert 3 <= len(post.sent) <= 6
+
+
+async def test_a_message_that_the_disk_cannot_forget_is_sent_once(tmp_path, monkeypatch):
+    post = Scripted(200)
+    webhooks = hooks(tmp_path, paused(post))
+    unlink = Path.unlink
+    monkeypatch.setattr(
+        Path, "unlink", lambda place, **how: (refuses if place.suffix == SUFFIX else unlink)(place, **how)
+    )
+    webhooks.tell("bank", "call.ended", {})
+    async with Crew() as crew:
+        crew.create_task(webhooks.run(), name="webhooks")
+        await clock.sleep(60 * SECOND)
+    assert len(post.sent) == 1
+
+
+def paused(post):
+    """*post*, which fails if it is asked without a pause: virtual time would not go on."""
+
+    async def send(*request):
+        assert len(post.sent) < 20, "asked without a pause"
+        return await post(*request)
+
+    return send
+
+
+def refuses(*_, **__):
+    raise OSError(28, "No space left on device")
 
 
 # --- a real server ---------------------------------------------------------------------------------

@@ -50,8 +50,11 @@ class Mailbag:
         self._lock: IO[bytes] | None = None
         self._over = False
         self._taking = threading.Lock()  # who was cancelled while taking the lock may still take it
-        self._known: dict[str, Message] = {}
-        """Messages that were read, without their bodies: only who delivers changes a file."""
+        self._known: dict[str, Message | None] = {}
+        """Messages that were read, without their bodies, as who delivers left them; ``None``: taken.
+
+        It holds what the disk refuses: a try that it cannot note is a try all the same.
+        """
         self.lost = 0
         """Messages that were given up for newer ones, or could not be read."""
 
@@ -59,19 +62,22 @@ class Mailbag:
         """Keep *message*, also one that was tried before; raises OSError where the disk refuses."""
         place = self._place(message)
         part = place.with_suffix(".part")
+        if place.name in self._known:
+            self._known[place.name] = _without_body(message)
         try:
             with os.fdopen(os.open(part, _ANEW, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(message))
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(place)
-            self._known.pop(place.name, None)
         finally:
             part.unlink(missing_ok=True)
 
     def take(self, message: Message) -> None:
-        """Forget *message*."""
-        self._place(message).unlink(missing_ok=True)
+        """Forget *message*; raises OSError where the disk keeps it."""
+        place = self._place(message)
+        self._known[place.name] = None
+        place.unlink(missing_ok=True)
 
     def look(self) -> list[Message]:
         """Return what waits, without bodies, the oldest first.
@@ -81,9 +87,10 @@ class Mailbag:
         names = sorted(place.name for place in self._folder.glob(f"*{SUFFIX}"))
         for name in names[:-MOST]:
             self._drop(name)
-        known = {name: self._known.get(name) or self._light(name) for name in names[-MOST:]}
-        self._known = {name: message for name, message in known.items() if message}
-        return list(self._known.values())
+        self._known = {
+            name: self._known[name] if name in self._known else self._light(name) for name in names[-MOST:]
+        }
+        return [message for message in self._known.values() if message]
 
     def whole(self, message: Message) -> Message | None:
         """Return *message* with its body; ``None`` if it is gone."""
@@ -121,11 +128,15 @@ class Mailbag:
         if message is None:
             self._drop(name)
             return None
-        return msgspec.structs.replace(message, body="")
+        return _without_body(message)
 
     def _drop(self, name: str) -> None:
         self.lost += 1
         (self._folder / name).unlink(missing_ok=True)
+
+
+def _without_body(message: Message) -> Message:
+    return msgspec.structs.replace(message, body="")
 
 
 def _read(place: Path) -> Message | None:
