@@ -70,7 +70,7 @@ _CUES: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED: Final = {f"k{place}": name for place, name in enumerate(_WORDS)}
-_REACH: Final = 60
+REACH: Final = 60
 """So many characters before a number a word may say what it is."""
 _COUNTS: Final[dict[str, range]] = {
     CARD: CARD_DIGITS,
@@ -81,8 +81,9 @@ _COUNTS: Final[dict[str, range]] = {
 """So many digits a number has that is what the word before it says."""
 _MOST_SAID: Final = 5
 """Digits that two words are at most: "ten thousand"."""
-_LAST_FOUR: Final = 4
-_SHORTEST: Final = 3
+LAST_FOUR: Final = 4
+SHORTEST: Final = 3
+"""Digits of a number that may be anybody's."""
 _AMOUNT_BEFORE: Final = re.compile(r"[$€£¥]\s*$")
 _AMOUNT_AFTER: Final = re.compile(
     r"\s*(?:[%€$£¥]|(?:us )?dollars?|euros?|pounds?|cents?|bucks|percent|points|people|times|units|items"
@@ -127,7 +128,7 @@ def redact(text: str) -> str:
 def hide_digits(text: str) -> str:
     """Return *text* without any number that was said or written: for words known to be secret."""
     for run in reversed(list(runs(text))):
-        text = _cut(text, trimmed(run), DIGITS)
+        text = cut(text, trimmed(run), DIGITS)
     return text
 
 
@@ -139,17 +140,18 @@ class RedactedFormatter(logging.Formatter):
         return redact(super().format(record))
 
 
-def _cut(text: str, run: Run, mask: str) -> str:
+def cut(text: str, run: Run, mask: str) -> str:
+    """Return *text* with *mask* in the place of *run*."""
     return f"{text[: run[0].start]}{mask}{text[run[-1].end :]}"
 
 
 def _without_cards(text: str) -> str:
     for run in reversed(list(runs(text))):
         if len(run) > LONGEST:
-            text = _cut(text, run, DIGITS)
+            text = cut(text, run, DIGITS)
             continue
         for start, end in reversed(merged(sorted(_cards(run)))):
-            text = _cut(text, run[start:end], CARD)
+            text = cut(text, run[start:end], CARD)
     return text
 
 
@@ -170,14 +172,14 @@ def _cards(run: Run) -> list[tuple[int, int]]:
 
 
 def _shaped(mask: str, found: re.Match[str]) -> str:
-    said = _cue(found.string, found.start())
+    said = cue(found.string, found.start())
     return found[0] if said == "" else mask
 
 
 def _without_cued(text: str) -> str:
     for run in map(trimmed, reversed(list(runs(text)))):
         if mask := _kind(text, run):
-            text = _cut(text, run, mask)
+            text = cut(text, run, mask)
     return text
 
 
@@ -185,14 +187,12 @@ def _kind(text: str, run: Run) -> str:
     """Return what is written for *run*; '' if it stays as it is."""
     digits, groups = plain(run)
     count = len(digits)
-    if count < _SHORTEST:
+    if count < SHORTEST or is_amount(text, run):
         return ""
-    if _AMOUNT_BEFORE.search(text[: run[0].start]) or _AMOUNT_AFTER.match(text, run[-1].end):
-        return ""
-    said = _cue(text, run[0].start)
+    said = cue(text, run[0].start)
     if said == "":
         return ""
-    if said and (count in _COUNTS[said] or (said == SSN and count == _LAST_FOUR)):
+    if said and (count in _COUNTS[said] or (said == SSN and count == LAST_FOUR)):
         return said
     return _guessed(digits, groups, spoken=not any(token.written for token in run))
 
@@ -210,8 +210,14 @@ def _guessed(digits: str, groups: tuple[int, ...], *, spoken: bool) -> str:
     return CARD if spoken and len(digits) in {15, 16} else ""
 
 
-def _cue(text: str, at: int) -> str | None:
+def is_amount(text: str, run: Run) -> bool:
+    """Say whether *run* counts something: money, hours, milliseconds."""
+    before, after = text[: run[0].start], run[-1].end
+    return bool(_AMOUNT_BEFORE.search(before) or _AMOUNT_AFTER.match(text, after))
+
+
+def cue(text: str, at: int) -> str | None:
     """Return what the nearest word before *at* says the number there is; ``None`` if none does."""
-    begin = max(0, at - _REACH)
+    begin = max(0, at - REACH)
     found = [each.lastgroup for each in _CUES.finditer(text, begin, at)]
     return _NAMED[found[-1] or ""] if found else None

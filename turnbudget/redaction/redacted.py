@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from turnbudget.redaction.pieces import Pieces
 from turnbudget.redaction.redact import hide_digits, redact
 from voice.events import KEYS
 
@@ -31,6 +32,7 @@ class Redaction:
     def __init__(self, *, on: bool = True) -> None:
         self._on = on
         self._pressed: tuple[str, ...] = ()
+        self._pieces = Pieces()
 
     def row(self, row: Row, *, keys: Collection[str] = (), hidden: bool = False) -> Row:
         """Return *row* redacted; *keys* are inputs that were pressed in it.
@@ -41,7 +43,9 @@ class Redaction:
             self._pressed = (*self._pressed, *keys)[-REMEMBERED:]
         if not (self._on or hidden or self._pressed):
             return row
+        self._pieces.heard(row.heard)
         clean = self._clean(hidden=hidden)
+        self._pieces.said(row.said)
         return _mapped(row, clean, self._without_keys, lambda text: clean(self._without_keys(text, SAID)))
 
     def record(self, record: CallRecord) -> CallRecord:
@@ -50,7 +54,7 @@ class Redaction:
             return record
         task = record.task
         if task:
-            got = {slot: redact(value) for slot, value in task.got.items()}
+            got = {slot: self._redacted(value) for slot, value in task.got.items()}
             task = msgspec.structs.replace(task, got=got)
         notes = tuple(map(redact, record.notes))
         return msgspec.structs.replace(record, ended=redact(record.ended), notes=notes, task=task)
@@ -58,7 +62,7 @@ class Redaction:
     def slots(self, slots: Mapping[str, str], sensitive: Collection[str]) -> dict[str, str]:
         """Return *slots* without those that are *sensitive*, the others redacted."""
         return {
-            slot: redact(self._without_keys(value)) if self._on else self._without_keys(value)
+            slot: self._redacted(self._without_keys(value)) if self._on else self._without_keys(value)
             for slot, value in slots.items()
             if slot not in sensitive
         }
@@ -70,10 +74,13 @@ class Redaction:
         def clean(text: str) -> str:
             if text not in known:
                 shown = hide_digits(text) if hidden else text
-                known[text] = redact(shown) if self._on else shown
+                known[text] = self._redacted(shown) if self._on else shown
             return known[text]
 
         return clean
+
+    def _redacted(self, text: str) -> str:
+        return self._pieces.without(redact(text))
 
     def _without_keys(self, text: str, least: int = 1) -> str:
         """Return *text* without inputs of at least so many keys, the longest first: one may hold another."""
