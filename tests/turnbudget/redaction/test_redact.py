@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from turnbudget.redaction.digits_said import TEENS, TENS, UNITS, passes_luhn, runs
 from turnbudget.redaction.redact import RedactedFormatter, hide_digits, redact
+from voice import clock
 
 GOES = [
     # cards, written
@@ -193,6 +194,22 @@ def test_a_few_digits_are_nobodys(text):
 
 def test_of_what_is_known_to_be_secret_every_number_goes():
     assert hide_digits("it's four one one one and 12, okay") == "it's [digits], okay"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " dot ".join("abcdefghijklmnopqrst") + " at nothing dot",
+        " dot ".join("abcdefghijklmnopqrst") + " at nothing dot com1",
+        "_".join("abcdefghijklmnopqrst") + " at nothing.com1",
+        " ".join("abcdefghijklmnopqrst" * 20) + " at nothing dot",
+    ],
+)
+def test_what_is_nearly_an_address_holds_nobody_up(text):
+    """Rows are redacted on the loop: the first of these held it, and every call, for ten seconds."""
+    began = clock.cpu()
+    assert redact(text) == text
+    assert clock.cpu() - began < clock.SECOND // 5
 
 
 def test_a_run_without_end_costs_little_and_goes_whole():
