@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -34,6 +37,38 @@ def test_one_that_was_tried_takes_its_own_place(tmp_path):
     bag.take(message())
     assert bag.look() == []
     assert bag.whole(message()) is None
+
+
+def test_two_that_put_the_same_message_do_not_disturb_each_other(tmp_path, monkeypatch):
+    """As at the end of a worker: who was cancelled while writing still writes, and it is written again."""
+    bag, fsync, meanwhile = Mailbag(tmp_path), os.fsync, []
+
+    def slowly(file):
+        if not meanwhile:
+            meanwhile.append(threading.Thread(target=bag.put, args=(message(),)))
+            meanwhile[0].start()
+            meanwhile[0].join(0.2)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", slowly)
+    bag.put(message())
+    meanwhile[0].join()
+    assert [bag.whole(one) for one in bag.look()] == [message()]
+
+
+def test_who_begins_to_deliver_takes_no_message_away_that_another_is_writing(tmp_path, monkeypatch):
+    """The other may be at its end, and not come to write it again."""
+    ending, taking_over, fsync, held = Mailbag(tmp_path), Mailbag(tmp_path), os.fsync, []
+
+    def meanwhile(file):
+        held.append(taking_over.hold())
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    with contextlib.closing(taking_over):
+        ending.put(message())
+    assert held[0]
+    assert [taking_over.whole(one) for one in taking_over.look()] == [message()]
 
 
 def test_of_too_many_the_oldest_go_and_are_counted(tmp_path, monkeypatch):

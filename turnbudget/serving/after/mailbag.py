@@ -49,6 +49,7 @@ class Mailbag:
         self._folder = folder
         self._lock: IO[bytes] | None = None
         self._over = False
+        self._putting = threading.Lock()  # who was cancelled while putting may still put
         self._taking = threading.Lock()  # who was cancelled while taking the lock may still take it
         self._known: dict[str, Message | None] = {}
         """Messages that were read, without their bodies, as who delivers left them; ``None``: taken.
@@ -64,14 +65,12 @@ class Mailbag:
         part = place.with_suffix(".part")
         if place.name in self._known:
             self._known[place.name] = _without_body(message)
-        try:
-            with os.fdopen(os.open(part, _ANEW, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(message))
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
+        content = msgspec.json.encode(message)
+        with self._putting:
+            try:
+                _place(part, place, content)
+            except FileNotFoundError:  # who begins to deliver takes away what a dead one left, and took ours
+                _place(part, place, content)
 
     def take(self, message: Message) -> None:
         """Forget *message*; raises OSError where the disk keeps it."""
@@ -133,6 +132,18 @@ class Mailbag:
     def _drop(self, name: str) -> None:
         self.lost += 1
         (self._folder / name).unlink(missing_ok=True)
+
+
+def _place(part: Path, place: Path, content: bytes) -> None:
+    """Put *content* at *place*, whole or not at all, by way of *part*."""
+    try:
+        with os.fdopen(os.open(part, _ANEW, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _without_body(message: Message) -> Message:
