@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import msgspec
 from surroundings import SECRET, TOKEN, Scripted, began, ended, wav
 
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.runs.recording import Pause
+from turnbudget.serving.after import aftercall
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.ending import DispositionRule
 from turnbudget.serving.after.outside import WebhookTable
@@ -72,9 +75,34 @@ async def test_a_transfer_is_told_of_its_own_with_a_summary(tmp_path):
     assert told[1]["data"]["reason"] == "transferred"
 
 
-async def test_a_disk_that_refuses_costs_the_vcon_and_not_the_webhook(tmp_path):
-    told, after = await closed(tmp_path / "nowhere" / "run", ended())
-    assert len(told) == after.unwritten == 1
+def named(call):
+    """The end of *call*."""
+    end = ended()
+    return replace(end, record=msgspec.structs.replace(end.record, call=call))
+
+
+async def test_a_vcon_that_the_disk_refused_is_there_once_there_is_room(tmp_path):
+    """The webhook goes at once; the vCon is tried again behind the next call, and at the end."""
+    folder = tmp_path / "run"
+    told, after = await closed(folder, named("c1"))
+    assert len(told) == 1
+    folder.mkdir()
+    await after.finished(clock.now() + SECOND)
+    assert json.loads((folder / "c1.vcon").read_bytes()) == told[0]["data"]["vcon"]
+    folder.rename(tmp_path / "away")
+    told, after = await closed(folder, named("c2"), named("c3"))
+    folder.mkdir()
+    await after.finish(after._closed(named("c4")))
+    assert sorted(place.name for place in folder.iterdir()) == ["c2.vcon", "c3.vcon", "c4.vcon"]
+
+
+async def test_a_disk_that_stays_full_costs_the_oldest_vcons(tmp_path, monkeypatch):
+    monkeypatch.setattr(aftercall, "WAITING", 2)
+    folder = tmp_path / "run"
+    _, after = await closed(folder, *(named(f"c{number}") for number in range(4)))
+    folder.mkdir()
+    await after.finished(clock.now() + SECOND)
+    assert (sorted(place.name for place in folder.iterdir()), after.lost) == (["c2.vcon", "c3.vcon"], 2)
 
 
 async def test_a_recording_that_is_gone_costs_only_itself(tmp_path):

@@ -1,13 +1,14 @@
 """What is done when a call is over: its vCon is written beside its recording, and its tenant's server told.
 
-A watcher of the floor, for whom nobody waits. What the disk refuses is logged, and the webhook goes all the
-same.
+A watcher of the floor, for whom nobody waits. What the disk refuses is logged and tried again behind the next
+call, and at the end; the webhook goes all the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 10_000
 """Calls that are under way, or are being written."""
+WAITING: Final = 500
+"""vCons that wait for a disk, some 30 kB each; the oldest are lost first."""
 log = logging.getLogger(__name__)
 
 
@@ -56,8 +59,9 @@ class AfterCall:
         self._began: dict[str, tuple[CallBegan, str | None]] = {}
         self._writing = asyncio.Lock()
         self._under_way: dict[asyncio.Task[None], None] = {}
-        self.unwritten = 0
-        """vCons that the disk refused."""
+        self._due: deque[tuple[Path, bytes]] = deque()
+        self.lost = 0
+        """vCons that the disk refused for too long."""
 
     def __call__(self, happening: Happening) -> None:
         """Know of *happening*."""
@@ -75,6 +79,8 @@ class AfterCall:
     async def finished(self, until_us: int) -> None:
         """Wait until every call that is over is closed, or until *until_us*."""
         await clock.wait_until(list(self._under_way), until_us)
+        async with clock.move_on_at(until_us), self._writing:
+            await self._write()
 
     async def _close(self, ended: CallEnded) -> None:
         try:
@@ -109,16 +115,23 @@ class AfterCall:
                 closed = await _hashed(closed, self._folder)
             written = vcon(closed, base=self._base)
             if self._folder:
-                await self._write(self._folder / f"{closed.record.call}.vcon", msgspec.json.encode(written))
+                self._due.append((self._folder / f"{closed.record.call}.vcon", msgspec.json.encode(written)))
+                await self._write()
         if self._webhooks:
             self._tell(self._webhooks, closed, written)
 
-    async def _write(self, path: Path, content: bytes) -> None:
-        try:
-            await asyncio.shield(clock.offload(place, path, content))
-        except RunError as error:
-            self.unwritten += 1
-            log.error("%s", error)  # noqa: TRY400 - one line is all it needs
+    async def _write(self) -> None:
+        """Write the vCons that are due, until the disk refuses one."""
+        while self._due:
+            try:
+                await asyncio.shield(clock.offload(place, *self._due[0]))
+            except RunError as error:
+                log.error("%s", error)  # noqa: TRY400 - one line is all it needs
+                break
+            self._due.popleft()
+        while len(self._due) > WAITING:
+            self._due.popleft()
+            self.lost += 1
 
     def _tell(self, webhooks: Webhooks, closed: Closed, written: Mapping[str, object]) -> None:
         call = closed.record.call
