@@ -13,7 +13,7 @@ from voice import clock
 from voice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from agents.backends.backend import Backend, Timing
     from turnbudget.config import Config, ResponderTable
@@ -21,20 +21,23 @@ if TYPE_CHECKING:
 
 
 class Answering:
-    """Makes the responder of each call, and knows what the run's LLM attempts took and cost."""
+    """Makes the responder of each call, and keeps account of what the run's LLM attempts cost."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        make: Callable[[], Responder],
-        backend: Backend | None = None,
-        timings: Sequence[Timing] = (),
-    ) -> None:
-        """Make responders with *make*; *timings* grows by every attempt of the run, in the order they end."""
+    def __init__(self, engine: Engine, make: Callable[[], Responder], backend: Backend | None = None) -> None:
+        """Make responders with *make*, which answer by *backend*, if by an LLM."""
         self.engine = engine
         self.make = make
-        self.timings = timings
+        self.attempts = 0
         self._backend = backend
+        backends = members(backend) if backend else ()
+        self._prices = {each.name: getattr(each, "price", _unknown) for each in backends}
+        self._usd: float | None = 0.0
+
+    def attempted(self, timing: Timing) -> None:
+        """Know that an attempt has ended; a server makes millions, so none is kept."""
+        self.attempts += 1
+        cost = self._prices.get(timing.backend, _unknown)(timing)
+        self._usd = None if self._usd is None or cost is None else self._usd + cost
 
     async def ready(self) -> None:
         """Check what only the other side knows; raises ConfigError."""
@@ -43,11 +46,7 @@ class Answering:
 
     def usd(self) -> float | None:
         """Return what the attempts cost, each by the price of its backend; ``None`` if one names none."""
-        backends = members(self._backend) if self._backend else ()
-        prices = {backend.name: getattr(backend, "price", _unknown) for backend in backends}
-        costs = [prices.get(timing.backend, _unknown)(timing) for timing in self.timings]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if known and len(known) == len(costs) else None
+        return self._usd if self.attempts else None
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -72,14 +71,14 @@ def open_answering(config: Config) -> Answering:
         scripted(config.responder)  # a fault in the table is told now, not in a call
         return Answering(engine, lambda: scripted(config.responder))
     backend = open_llm(llm, config.responder)
-    timings: list[Timing] = []
     why = f"llm.backend = {llm.backend!r}" + (f", {llm.mode} with {llm.second!r}" if llm.second else "")
     engine = Engine(job="responder", name=f"llm:{backend.name}", why=why)
 
     def make() -> LlmResponder:
-        return LlmResponder(backend, system=llm.system, max_tokens=llm.max_tokens, told=timings.append)
+        return LlmResponder(backend, system=llm.system, max_tokens=llm.max_tokens, told=answering.attempted)
 
-    return Answering(engine, make, backend, timings)
+    answering = Answering(engine, make, backend)
+    return answering
 
 
 def _council(config: Config) -> Answering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,8 @@ def answering(**table):
 def priced(backend, *timings, **table):
     """What *timings* cost a run that *backend* answers."""
     made = answering(backend=backend, **table)
-    made.timings.extend(timings)
+    for timing in timings:
+        made.attempted(timing)
     return made.usd()
 
 
@@ -108,12 +110,17 @@ def test_no_attempt_is_no_cost_that_is_known():
     assert priced("simulated:gpu-small") is None
 
 
-async def test_the_attempts_of_every_call_are_counted():
+async def test_the_attempts_of_every_call_are_counted_and_none_is_kept():
+    """A server that answers for months holds no more of them at its end than at its beginning."""
     made = answering(backend="simulated:gpu-small")
+    costs = []
     for _ in range(2):
         await play(ASK, responder=made.make())
-    assert [timing.ending for timing in made.timings] == ["done", "done"]
-    assert made.usd() == pytest.approx(sum(make("gpu-small").price(timing) for timing in made.timings))
+        costs.append(made.usd())
+    assert made.attempts == 2
+    assert costs[1] == pytest.approx(2 * costs[0], rel=0.2)
+    made.attempted(timing := replace(USED))
+    assert not gc.get_referrers(timing)
 
 
 def test_a_backend_that_is_none_is_refused_before_any_call():
