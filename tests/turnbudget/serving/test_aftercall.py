@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 
 import msgspec
-from surroundings import SECRET, TOKEN, Scripted, began, ended, wav
+from surroundings import ROWS, SECRET, TOKEN, Scripted, began, ended, wav
 
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.runs.recording import Pause
+from turnbudget.runs.records import DecisionRow
 from turnbudget.serving.after import aftercall
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.ending import DispositionRule
@@ -103,6 +104,20 @@ async def test_a_disk_that_stays_full_costs_the_oldest_vcons(tmp_path, monkeypat
     folder.mkdir()
     await after.finished(clock.now() + SECOND)
     assert (sorted(place.name for place in folder.iterdir()), after.lost) == (["c2.vcon", "c3.vcon"], 2)
+
+
+async def test_a_call_of_hours_is_told_without_its_rows_and_is_told(tmp_path):
+    """Its message was larger than one that is read, and was never sent."""
+    texts = tuple(DecisionRow(at_us=0, took="council", because='"seat" said so. ' * 4) for _ in range(20))
+    rows = [msgspec.structs.replace(ROWS[0], turn=number, decisions=texts) for number in range(2_000)]
+    told, _ = await closed(tmp_path, ended(rows))
+    [event] = told
+    assert event["data"]["shortened"]
+    *others, report = event["data"]["vcon"]["analysis"]
+    assert "rows" not in json.loads(report["body"])
+    assert len(json.loads(others[0]["body"])["lines"]) == 2 * len(rows)
+    kept = json.loads((tmp_path / "c1.vcon").read_bytes())
+    assert len(json.loads(kept["analysis"][-1]["body"])["rows"]) == len(rows)
 
 
 async def test_a_recording_that_is_gone_costs_only_itself(tmp_path):

@@ -17,6 +17,7 @@ import msgspec
 from turnbudget.runs.folder import place
 from turnbudget.serving.after.ending import disposition, reason
 from turnbudget.serving.after.handover import handover
+from turnbudget.serving.after.mailbag import LARGEST
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from turnbudget.serving.events import CallBegan, CallEnded
 from voice import clock
@@ -35,6 +36,8 @@ MOST: Final = 10_000
 """Calls that are under way, or are being written."""
 WAITING: Final = 500
 """vCons that wait for a disk, some 30 kB each; the oldest are lost first."""
+MOST_TOLD: Final = LARGEST // 2 - 65_536
+"""Bytes of a vCon that fit into a message, where each may become two; a longer one goes without rows."""
 log = logging.getLogger(__name__)
 
 
@@ -114,11 +117,12 @@ class AfterCall:
             if self._folder and closed.record.audio:
                 closed = await _hashed(closed, self._folder)
             written = vcon(closed, base=self._base)
+            content = msgspec.json.encode(written)
             if self._folder:
-                self._due.append((self._folder / f"{closed.record.call}.vcon", msgspec.json.encode(written)))
+                self._due.append((self._folder / f"{closed.record.call}.vcon", content))
                 await self._write()
         if self._webhooks:
-            self._tell(self._webhooks, closed, written)
+            self._tell(self._webhooks, closed, written, shortened=len(content) > MOST_TOLD)
 
     async def _write(self) -> None:
         """Write the vCons that are due, until the disk refuses one."""
@@ -133,7 +137,9 @@ class AfterCall:
             self._due.popleft()
             self.lost += 1
 
-    def _tell(self, webhooks: Webhooks, closed: Closed, written: Mapping[str, object]) -> None:
+    def _tell(
+        self, webhooks: Webhooks, closed: Closed, written: Mapping[str, object], *, shortened: bool
+    ) -> None:
         call = closed.record.call
         data = {
             "call": call,
@@ -149,6 +155,8 @@ class AfterCall:
         if closed.transfer:
             more = {"handover": closed.transfer}
             webhooks.tell(closed.tenant, "call.transferred", {**data, **more}, f"msg_{call}_transferred")
+        if shortened:
+            data["shortened"], written = True, vcon(closed, base=self._base, rows=False)
         webhooks.tell(closed.tenant, "call.ended", {**data, "vcon": written}, f"msg_{call}_ended")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import threading
 from typing import IO, TYPE_CHECKING, Final
@@ -25,6 +26,7 @@ LARGEST: Final = 4 << 20
 """Bytes of a file that is read; what is larger is none of ours."""
 SUFFIX: Final = ".json"
 LOCK: Final = ".deliverer"
+log = logging.getLogger(__name__)
 _ANEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
@@ -131,6 +133,7 @@ class Mailbag:
 
     def _drop(self, name: str) -> None:
         self.lost += 1
+        log.error("webhooks: %s is given up, for there are %d or it cannot be read", name, MOST)
         (self._folder / name).unlink(missing_ok=True)
 
 
