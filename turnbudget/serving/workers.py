@@ -119,6 +119,8 @@ class Supervisor:
             sys.executable, *self._command, stdin=asyncio.subprocess.PIPE, start_new_session=True
         )
         self.processes[number] = process
+        if self._stopping.is_set():  # it was told while this one was being started
+            process.terminate()
         try:
             if process.stdin:
                 shared = Shared(number, self._count, self._secret, notes)

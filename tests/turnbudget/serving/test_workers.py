@@ -76,6 +76,20 @@ async def test_a_worker_that_is_killed_is_started_again_and_the_other_answers_me
     assert not await answers(port)
 
 
+@pytest.mark.clock("wall")
+async def test_a_worker_that_is_just_being_started_is_told_to_end_as_well():
+    """It served on until it was killed, with the calls that it had taken meanwhile."""
+    supervisor = Supervisor(["-c", "import time; time.sleep(60)"], 2, drain_us=60 * clock.SECOND)
+    async with Crew() as crew:
+        running = crew.create_task(supervisor.run(), name="supervisor")
+        await clock.sleep(0)
+        await clock.sleep(0)
+        assert not supervisor.processes
+        supervisor.stop()
+        await clock.wait_until([running], clock.now() + 10 * clock.SECOND)
+        assert running.done()
+
+
 def test_a_line_of_the_log_keeps_its_time_and_no_number_of_a_person():
     record = logging.LogRecord("x", logging.INFO, "", 0, "call from +1 555-010-0199 began", (), None)
     line = log_handler().format(record)
