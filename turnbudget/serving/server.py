@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     from turnbudget.serving.rooms import Opener
 
 FOLDER: Final = "serve"
+LASTING: Final = (
+    *("host", "port", "ops_port", "audiosocket_host", "audiosocket_port", "most_waiting", "drain_ms"),
+    *("out", "site", "broker", "otlp", "texts"),
+)
+"""Settings of ``[serve]`` that a worker keeps from its start to its end."""
 AFTER_US: Final = 5 * clock.SECOND
 """How long what follows the last calls may take."""
 log = logging.getLogger(__name__)
@@ -182,16 +187,20 @@ class Server:
     async def reload(self) -> str:
         """Read the settings again, for new calls; say what came of it. Raises TurnbudgetError: the old stay.
 
-        Ports and the run's folder stay as they are.
+        Those of :data:`LASTING` stay in any case: who is asked for a token goes by where we really listen.
         """
         async with self._reloading:
             floor_config, agents = await self._load()
             rooms = await self._rooms.open(agents.values())
             self.floor.door.tenants = Tenants(floor_config, agents, rooms)
-            self.floor.door.serve = self.floor.serve = floor_config.serve
+            new = floor_config.serve
+            lasting = {name: getattr(self.floor.serve, name) for name in LASTING}
+            waiting = [f"serve.{name}" for name, value in lasting.items() if getattr(new, name) != value]
+            self.floor.door.serve = self.floor.serve = msgspec.structs.replace(new, **lasting)
             await self._rooms.use(rooms)
-        log.info("settings read again: %d tenants", len(agents))
-        return f"{len(agents)} tenants"
+        told = f"{len(agents)} tenants" + (f"; for {', '.join(waiting)} start again" if waiting else "")
+        log.info("settings read again: %s", told)
+        return told
 
     async def follow_signals(self) -> None:
         """Obey SIGTERM and Ctrl-C (drain), and SIGHUP (reload), for ever."""

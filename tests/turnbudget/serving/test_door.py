@@ -245,6 +245,19 @@ async def test_only_the_operator_reloads_and_a_broken_file_changes_nothing(tmp_p
         assert server.floor.door.tenants.named("newer")
 
 
+async def test_who_listens_to_the_world_asks_for_tokens_whatever_the_settings_say_later(tmp_path):
+    """The address that is listened on is the one of the start, so a new one opens no door."""
+    floor = '[serve]\nhost = "0.0.0.0"\naudiosocket_host = "0.0.0.0"\n'
+    async with serving(tmp_path, floor=floor) as (server, _):
+        assert (await ask(server, "POST", "/reload"))[0] == 401
+        (tmp_path / "floor.toml").write_text("[serve]\nmost_calls = 7\n")
+        told = await server.reload()
+        assert (await ask(server, "POST", "/reload"))[0] == 401
+        assert told == "1 tenants; for serve.host, serve.audiosocket_host start again"
+        assert not server.floor.serve.local_audiosocket
+        assert server.floor.serve.most_calls == 7
+
+
 @pytest.mark.parametrize("fault", [ConfigError("no key"), RuntimeError("out of memory")], ids=repr)
 async def test_settings_that_cannot_be_opened_end_no_call_whatever_is_raised(tmp_path, caplog, fault):
     """SIGHUP comes from outside, and nobody waits for what comes of it."""
