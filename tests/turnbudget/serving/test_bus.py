@@ -121,6 +121,21 @@ def steps(call, count):
 
 @needs_mosquitto
 @pytest.mark.clock("wall")
+async def test_a_broker_that_is_away_and_comes_back_is_in_the_log(monkeypatch, caplog):
+    """Who writes a wrong address would see no event and no reason."""
+    monkeypatch.setattr(bus_file, "BEAT_US", 50 * MS)
+    caplog.set_level("INFO", bus_file.__name__)
+    async with Mosquitto(KEPT) as local, Crew() as crew:
+        await local.stop()
+        crew.create_task(Bus(local.broker, Floor(), site="harbour").run(), name="bus")
+        await until(lambda: "cannot be reached" in caplog.text)
+        await local.start()
+        await until(lambda: "is there again" in caplog.text)
+    assert len(caplog.records) == 2
+
+
+@needs_mosquitto
+@pytest.mark.clock("wall")
 @pytest.mark.parametrize("rest_ms", [0, 700])
 async def test_a_broker_restart_in_the_middle_costs_no_event_and_no_order(rest_ms):
     """Letters of four calls are on the wire as it goes down, and more come while it is away."""

@@ -9,6 +9,7 @@ is never told. ``PREFIX/SITE/workers/WORKER/status`` is retained; ``online`` is 
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +40,7 @@ FLUSH_US: Final = 2 * clock.SECOND
 """How long the end of a worker waits for a broker that is away."""
 LARGEST: Final = 96 * 1024
 """Bytes of one event; brokers close the connection of who sends more than they take, often 128 or 256 KiB."""
+log = logging.getLogger(__name__)
 
 
 class Bus:
@@ -55,6 +57,8 @@ class Bus:
         """The number of the next event of each call that runs."""
         self._told = 0
         self._began = clock.label() or ""
+        self._there = True
+        """Whether the log, as far as it goes, has the broker within reach."""
         self.link = Courier(broker, f"turnbudget-{self.worker}", (self._command_topic,), self)
 
     async def run(self) -> None:
@@ -64,6 +68,17 @@ class Bus:
             while True:
                 await clock.sleep(BEAT_US)
                 self.link.send(self._status(self.link.session, online=True))
+                self._note()
+
+    def _note(self) -> None:
+        """Log that the broker has gone, or was never there, and that it is back."""
+        link = self.link
+        if link.up != self._there:
+            self._there = link.up
+            if link.up:
+                log.info("events: %s is there again, %d wait", link.broker, link.due)
+            else:
+                log.warning("events: %s cannot be reached (%s)", link.broker, link.trouble or "no answer")
 
     async def flush(self) -> bool:
         """Wait a moment until the broker has everything; say whether it does."""
