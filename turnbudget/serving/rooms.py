@@ -7,6 +7,7 @@ new settings never end a call.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -40,6 +41,8 @@ class Room:
     calls: int = 0
     left: bool = False
     """No tenant uses it any more."""
+    bank_ns: int = 0
+    """When the reply bank that it was opened with was written, as the disk says; 0 without one."""
 
     def of(self, mode: Mode) -> Studio:
         """Return the studio for a call in *mode*."""
@@ -66,18 +69,23 @@ class Rooms:
         self._rooms: dict[Config, Room] = {}
 
     async def open(self, configs: Iterable[Config]) -> dict[Config, Room]:
-        """Return a room for each of *configs*, new ones opened; if one fails it raises and opens none."""
+        """Return a room for each of *configs*, new ones opened; if one fails it raises and opens none.
+
+        One whose reply bank was written anew is new.
+        """
         fresh: dict[Config, Room] = {}
         wanted = dict.fromkeys(configs)
         try:
             for config in wanted:
-                if config not in self._rooms:
-                    fresh[config] = await self._open(config)
+                bank_ns = await clock.offload(_bank_ns, config)
+                room = self._rooms.get(config)
+                if room is None or room.bank_ns != bank_ns:
+                    fresh[config] = await self._open(config, bank_ns)
         except BaseException:
             for room in fresh.values():
                 await room.aclose()
             raise
-        return {config: self._rooms.get(config) or fresh[config] for config in wanted}
+        return {config: fresh.get(config) or self._rooms[config] for config in wanted}
 
     async def use(self, rooms: dict[Config, Room]) -> None:
         """Let new calls go to *rooms*, and leave the others."""
@@ -94,13 +102,22 @@ class Rooms:
         for room in rooms.values():
             await room.aclose()
 
-    async def _open(self, config: Config) -> Room:
+    async def _open(self, config: Config, bank_ns: int) -> Room:
         studio = await self._opener(config)
         lighter = lightened(config)
         if lighter is None:
-            return Room(studio, None)
+            return Room(studio, None, bank_ns=bank_ns)
         answering = await clock.offload(open_answering, lighter)
-        return Room(studio, replace(studio, config=lighter, answering=answering))
+        return Room(studio, replace(studio, config=lighter, answering=answering), bank_ns=bank_ns)
+
+
+def _bank_ns(config: Config) -> int:
+    """Return when the reply bank of *config* was written; 0 if there is none. Blocks."""
+    bank = config.speculation.bank
+    try:
+        return Path(bank).stat().st_mtime_ns if bank else 0
+    except OSError:
+        return 0
 
 
 def lightened(config: Config) -> Config | None:

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 import aiohttp
+import msgspec
 import pytest
 from floors import FARS, QUICK, SAYS, ask, call, open_tones, serving, until, url
 
-from turnbudget.config import dump
+from turnbudget.config import SpeculationTable, dump
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.events import CallBegan
@@ -293,6 +294,23 @@ async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
             running.end("enough")
             await talking
         await until(lambda: not room.left)
+
+
+async def test_a_reply_bank_that_was_mined_again_is_read_with_the_settings(tmp_path):
+    bank = tmp_path / "bank.json"
+    bank.write_text("{}")
+    config = msgspec.structs.replace(QUICK, speculation=SpeculationTable(bank=str(bank)))
+
+    async def opener(config):
+        return await open_tones(msgspec.structs.replace(config, speculation=QUICK.speculation))
+
+    async with serving(tmp_path, opener=opener, config=config) as (server, _):
+        first = server.floor.door.tenants.usual.room
+        await server.reload()
+        assert server.floor.door.tenants.usual.room is first
+        os.utime(bank, ns=(0, first.bank_ns + 1))
+        await server.reload()
+        assert server.floor.door.tenants.usual.room is not first
 
 
 async def test_a_tenant_that_is_not_known_is_refused_on_every_way_in(tmp_path):
