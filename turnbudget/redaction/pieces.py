@@ -39,7 +39,10 @@ HALF: Final = 6
 """Digits behind "my card is" that are a piece of its number."""
 OPEN: Final = 2
 """Digits at the end of a partial text that may read otherwise in the whole: forty, forty-one."""
-_SENTENCE: Final = re.compile(r"[^.!?]+")
+_QUESTION: Final = re.compile(
+    r"[^.!?]+\?|[^.!?]*\b(?:please|tell|give|enter|say|spell|read|need|can i have)\b[^.!?]*", re.IGNORECASE
+)
+"""A sentence of ours that asks for something."""
 _NUMBER: Final = re.compile(r"\b(?:numbers?|digits?)\b", re.IGNORECASE)
 _LAST: Final = re.compile(r"\b(?:last|final|end(?:s|ing|ed)?)\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
@@ -75,7 +78,7 @@ class Pieces:
 
     def said(self, text: str) -> None:
         """Know that we said *text*: it may have asked for a number."""
-        for sentence in _SENTENCE.findall(text):
+        for sentence in _QUESTION.findall(text):
             if _asks(sentence):
                 self._asked = sentence
 

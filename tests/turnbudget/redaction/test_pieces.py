@@ -51,6 +51,7 @@ def talk(*turns):
             ["four one one one", "[digits]", "then [digits]"],
         ),
         ((("hello", "What is your PIN?"), ("it's 1 2 3 4", "")), ["hello", "it's [digits]"]),
+        ((("hello", "Please tell me your card number."), ("4111", "")), ["hello", "[digits]"]),
         (
             (("hello", "What is your phone number?"), ("five five five", ""), ("oh one oh oh", "")),
             ["hello", "[digits]", "[digits]"],
@@ -72,6 +73,7 @@ def test_it_goes_from_every_turn(turns, left):
         (("hello", ASKED), ("I paid 1500 dollars", "")),
         (("transfer 5000 dollars", ""), ("to account 2000", "")),
         (("my card was lost in 2024", ""),),
+        (("thanks", "I have your phone number. Which year was it?"), ("2024", "")),
     ],
 )
 def test_it_stays_as_it_was_said(turns):
