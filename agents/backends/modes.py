@@ -126,9 +126,5 @@ def hedge(
     return Mode("hedge", (first, second or first), plan, patience, forecast)
 
 
-MODES: Final = {"fast": fast, "accurate": accurate, "race": race, "hedge": hedge}
-"""By the name that a setting has; each takes the fast and the accurate backend."""
-
-
 def _both(first: Backend, second: Backend | None) -> tuple[Backend, ...]:
     return (first,) if second is None else (first, second)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from voice.errors import ConfigError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -185,11 +183,3 @@ PIVOT: Final = Vendor(
 VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
     {vendor.name: vendor for vendor in (TWILIO, SIGNALWIRE, TELNYX, PLIVO, VOBIZ, EXOTEL, FONOSTER, PIVOT)}
 )
-
-
-def vendor_called(name: str) -> Vendor:
-    """Return the vendor called *name*; raises ConfigError."""
-    vendor = VENDORS.get(name.lower())
-    if vendor is None:
-        raise ConfigError(f"vendor {name!r} is not known", remedy=f"use one of {', '.join(VENDORS)}")
-    return vendor

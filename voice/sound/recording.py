@@ -49,9 +49,6 @@ _SUBTYPES: Final[Mapping[tuple[int, int], str]] = {
     (wav.MULAW, 1): "ULAW",
 }
 _AGAIN: Final = "record it again"
-_USUAL: Final = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
-_NEAR: Final = 0.02
-"""11,025 and 12,000 Hz, the nearest two, lie 8 % apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voice.errors import ConfigError
 from voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from voice.lines.twilio import TwilioDialect
-from voice.lines.twilio_vendors import PLIVO, TELNYX, VENDORS, vendor_called
+from voice.lines.twilio_vendors import PLIVO, TELNYX, VENDORS
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 LIKE_TWILIO = ("signalwire", "fonoster")
@@ -86,9 +85,3 @@ def test_abilities_say_what_the_vendor_does():
     assert not TwilioDialect(PLIVO).abilities.marks_on_clear
     assert TwilioDialect(TELNYX).abilities.rate == 8_000
     assert not TwilioDialect(VENDORS["fonoster"]).abilities.transfers
-
-
-def test_a_vendor_is_found_by_its_name():
-    assert vendor_called("Telnyx") is TELNYX
-    with pytest.raises(ConfigError, match=r"acme.*use one of twilio"):
-        vendor_called("acme")
