@@ -41,8 +41,8 @@ HOLDER: Final = ".worker"
 FLUSH_US: Final = 2 * clock.SECOND
 REMEMBERED: Final = 10_000
 """Lines that wait for a disk; the oldest are lost first."""
-DRAWN: Final = 20_000
-"""Rows that make a page at the end; more would take minutes to draw."""
+DRAWN: Final = 5_000
+"""Rows that make a page at the end: 3 s and 300 MB; a worker that drains has ten for all of it."""
 log = logging.getLogger(__name__)
 
 

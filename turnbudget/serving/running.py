@@ -74,6 +74,7 @@ class Running:
         self._early: list[str] = []
         self.live: LiveCall | None = None
         """The call as it is measured and written down; ``None`` until it has begun."""
+        tenant.room.calls += 1  # now, or new settings might close the room before the call has begun
 
     @property
     def call(self) -> Call | None:
@@ -112,7 +113,6 @@ class Running:
         """Take the call to its end; whatever happens to it, its record is told and its place is free."""
         floor, room = self._floor, self.tenant.room
         self.task = asyncio.current_task()
-        room.calls += 1
         floor.tell(CallBegan(self.name, self.tenant.name, self.kind, self.info, self.began_us))
         log.info("%s: call %s of %s began (%s)", self.kind, self.name, self.tenant.name, self.mode)
         record = None
