@@ -119,6 +119,7 @@ def test_full_disk_is_one_line_and_loses_no_row_written_before(tmp_path):
     try:
         with pytest.raises(RunError, match="the disk is full; make room"):
             writer.append(turn(turn=2))
+        assert (tmp_path / "a" / "turns.jsonl").stat().st_size == size, "no part of a row is left"
         with pytest.raises(RunError, match="the disk is full"):
             place(tmp_path / "a" / "report.html", b"x" * (size + 200))
     finally:
