@@ -23,7 +23,7 @@ from speculative.shelf.store import LOCK, NAMED, Store
 
 KEY = Key(NAME, "cheap", "tone")
 MADE = "2026-11-30T12:00:00+00:00"
-ROOT = Path(__file__).parents[2]
+ROOT, HELPERS = Path(__file__).parents[3], Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -45,9 +45,9 @@ def texts(store, voice="tone"):
 
 
 def run(store, *arguments):
-    paths = os.pathsep.join(str(path) for path in (ROOT, Path(__file__).parent))
+    paths = os.pathsep.join(str(path) for path in (ROOT, HELPERS))
     return subprocess.Popen(  # noqa: S603 - our own interpreter and file
-        [sys.executable, Path(__file__).with_name("writer.py"), store.folder.parent, *map(str, arguments)],
+        [sys.executable, HELPERS / "writer.py", store.folder.parent, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": paths},
     )
 
