@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.runs.folder import RunWriter
+from turnbudget.runs.folder import RunWriter, take_away
 from turnbudget.runs.names import legible
 from turnbudget.runs.records import Record, Row
 from turnbudget.serving.events import CallBegan
@@ -170,6 +170,14 @@ class Journal:
         """Let go of the folder, behind what is being written; blocks."""
         with self._writing:
             self._hold.close()
+
+    def take_away(self) -> None:
+        """Let go of a folder that no call has been in, and remove it; blocks."""
+        self.close()
+        self.writer.close()
+        with contextlib.suppress(OSError):
+            (self.folder / HOLDER).unlink()
+        take_away(self.folder)
 
     def _add(self, what: Begun | Row | CallRecord) -> None:
         self.rows += 1

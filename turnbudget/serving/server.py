@@ -137,7 +137,7 @@ class Server:
             header = live_header(next(iter(rooms.values())).studio, (), name=journal.folder.name, began=began)
             await clock.offload(journal.finish, header)
         finally:
-            await clock.offload(journal.close)
+            await clock.offload(journal.close if self.open.is_set() else journal.take_away)
             await self._rooms.aclose()
             await post.aclose()
             await crm.aclose()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,6 +20,7 @@ from turnbudget.serving.outlook import Outlook, Prediction
 from turnbudget.serving.rooms import lightened
 from voice import clock
 from voice.crew import Crew
+from voice.errors import RunError
 from voice.lines.far.twilio import FarCall, FarTwilio
 from voice.responder import Reply
 
@@ -211,3 +213,14 @@ async def test_a_watcher_that_fails_costs_nobody_else_anything(tmp_path, caplog)
         assert (await call(server, "/twilio/ws", says=())).greeted
         await until(lambda: any(isinstance(one, CallEnded) for one in happenings))
     assert caplog.text.count("a watcher failed") == 1
+
+
+@wall
+async def test_a_worker_whose_port_is_taken_says_so_and_leaves_no_run(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(RunError, match="cannot listen on port"):
+            async with serving(tmp_path, port=taken.getsockname()[1]):
+                pass
+    assert list((tmp_path / "runs").glob("serve*")) == []
