@@ -139,7 +139,7 @@ def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
     for work in heard.work:
         if work.used:
             cost = work.ended_us - work.began_us
-            waited = max(0, work.ended_us - max(heard.decided_us, work.began_us))
+            waited = max(0, work.ended_us - heard.decided_us)
             lane = ledger.lane(f"asr:{heard.transcriber}", work.began_us)
             lane.end("used", work.ended_us, saved_us=max(0, cost - waited))
     if dropped:
