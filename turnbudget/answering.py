@@ -93,7 +93,7 @@ def councils(spec: str, *, where: str, **given: object) -> Callable[[], Any]:
     """Return what makes each call's council, by the function that *spec* names; raises ConfigError."""
     make: Callable[[], Any] = plugins.make(spec, where=where, **given)
     if not callable(make):
-        raise ConfigError(f"{spec} returns nothing that makes councils", where=where, remedy="see demos/bank")
+        raise ConfigError(f"{spec} makes no councils", where=where, remedy="see demos/bank")
     return make
 
 

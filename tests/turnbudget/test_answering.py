@@ -52,14 +52,14 @@ def test_each_call_has_a_responder_of_its_own_on_one_backend():
 @pytest.mark.parametrize(
     ("spec", "fault"),
     {
-        "demos.smallest:table": "TypeError: 'Form' object is not callable",
-        "os:path": "TypeError: 'module' object is not callable",
+        "demos.smallest:table": "makes no councils; see demos/bank",
+        "os:path": "makes no councils; see demos/bank",
         "json:dumps": "TypeError: dumps\\(\\) missing 1 required positional argument",
-        "json:JSONDecoder": "returns nothing that makes councils; see demos/bank",
+        "json:JSONDecoder": "makes no councils; see demos/bank",
     }.items(),
 )
 def test_what_makes_no_councils_is_refused_in_one_line(spec, fault):
-    with pytest.raises(ConfigError, match=f"council.open: {spec} .*{fault}"):
+    with pytest.raises(ConfigError, match=f"council.open: {spec} (cannot be made .)?{fault}"):
         open_answering(Config(council=CouncilTable(open=spec)))
 
 

@@ -145,7 +145,7 @@ def test_browser_draws_an_empty_run(browser, tmp_path):
     assert "Nothing was replayed" in drawn(browser, tmp_path, [], wer=None)
 
 
-OPEN = b"<script>for (const it of document.querySelectorAll('details')) it.open = true</script>"
+OPEN = b"<script type=module>for (const it of document.querySelectorAll('details')) it.open = true</script>"
 
 
 def test_browser_tells_no_end_of_speech_where_we_spoke_unasked(browser, tmp_path):

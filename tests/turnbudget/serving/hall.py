@@ -98,7 +98,7 @@ class Carried:
         if not (self._deaf and self._deaf in str(message)):
             self._under_way.append((clock.now() + self._lag_us, message))
 
-    def close(self):
+    def close(self, _=""):
         self.closed_us = clock.now()
 
     def abort(self, _):

@@ -81,9 +81,11 @@ class Talk:
         elif isinstance(message, str):
             self._kept = [*self._kept[1 - KEPT :], message]
 
-    def close(self) -> None:
-        """Close behind what waits to be written."""
-        if not self._closed.is_set():
+    def close(self, refused: str = "") -> None:
+        """Close behind what waits to be written; the page is told how it ended, or was *refused*."""
+        if refused:
+            self.abort(refused)
+        elif not self._closed.is_set():
             call = self._calls()
             self.write(compact(event="over", because=call.ended if call else ""))
             self._closed.set()

@@ -29,8 +29,8 @@ class Wire(Protocol):
         """Write one message, in order and whole."""
         ...
 
-    def close(self) -> None:
-        """Close behind what waits to be written."""
+    def close(self, refused: str = "") -> None:
+        """Close behind what waits to be written; *refused* says why no call was taken, to who can show it."""
         ...
 
     def abort(self, why: str) -> None:
@@ -70,12 +70,12 @@ class Connection:
             self.line.lost(why)
             self._leave()
 
-    def finish(self) -> None:
-        """End the call at the far side, and close: we are done."""
+    def finish(self, refused: str = "") -> None:
+        """End the call at the far side, and close: we are done, or it was *refused*."""
         if not self._over:
             self._over = True
             self.line.hang_up()
-            self.wire.close()
+            self.wire.close(refused)
             self._leave()
 
     def replace(self) -> None:
@@ -112,7 +112,7 @@ class Connection:
                 self._drop(str(refused))
                 return
             log.warning("%s: given back, %s", self.kind, refused)
-            self.finish()
+            self.finish(str(refused))
 
     def _drop(self, why: str) -> None:
         log.warning("%s: closed, %s", self.kind, why)

@@ -75,8 +75,9 @@ class AudioSocketWire(asyncio.Protocol):
         if self._full_us is not None and clock.now() - self._full_us > stall_us:
             self.abort("the peer does not read")
 
-    def close(self) -> None:
+    def close(self, refused: str = "") -> None:
         """Close behind what waits, but not for ever."""
+        del refused
         transport = self._transport
         if transport:
             transport.close()

@@ -49,8 +49,9 @@ class WebSocketWire:
         """Write *message* behind those that wait."""
         self.outbox.put(message)
 
-    def close(self) -> None:
+    def close(self, refused: str = "") -> None:
         """Close behind what waits."""
+        del refused
         self.outbox.end()
 
     def abort(self, why: str) -> None:
