@@ -52,7 +52,7 @@ GIVE_WAY_S: Final = 0.0005
 def now() -> int:
     """Return the running loop's time in microseconds."""
     loop = asyncio.get_running_loop()
-    return loop.now_us() if isinstance(loop, VirtualLoop) else round(loop.time() * SECOND)
+    return loop.now_us() if isinstance(loop, _OURS) else round(loop.time() * SECOND)
 
 
 def kind() -> Kind:
@@ -234,6 +234,10 @@ class WallLoop(asyncio.SelectorEventLoop):
         """Return seconds; the wall's, plus what has been skipped."""
         return (time.monotonic_ns() + self._waiting.skipped_ns) / 1e9
 
+    def now_us(self) -> int:
+        """Return the same in microseconds, rounded."""
+        return (time.monotonic_ns() + self._waiting.skipped_ns + 500) // 1_000
+
     def count_beyond(self, change: int) -> None:
         """Add *change* to the real work that is under way outside the loop."""
         self._waiting.outstanding += change
@@ -352,6 +356,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._jump.elapsed_us += us
 
 
+_OURS: Final = (WallLoop, VirtualLoop)
 _LOOPS: Final[dict[Kind, type[asyncio.SelectorEventLoop]]] = {
     "wall": WallLoop,
     "skip": SkipLoop,

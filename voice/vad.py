@@ -7,6 +7,7 @@ windows, and the sound's own level (:mod:`voice.level`), not the detector's dela
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections import deque
 from functools import lru_cache
 from pathlib import Path
@@ -86,13 +87,16 @@ class Energy:
     name = "energy"
     window = audio.FRAME
     _QUIET_DB: Final = -55.0
+    _FULL_DB: Final = 20 * math.log10(32_768)
 
     def __init__(self) -> None:
         self._levels: deque[float] = deque(maxlen=150)
 
     def probability(self, window: Int16, at: int) -> float:  # noqa: ARG002 - it needs no clock
         """Return how far *window* stands out of the quietest of the last three seconds."""
-        level = 20 * float(np.log10(max(float(np.std(window)), 1e-3) / 32768))
+        sound = window.astype(np.float64)
+        power = float(sound @ sound) / sound.size - (float(sound.sum()) / sound.size) ** 2
+        level = 10 * math.log10(max(power, 1e-6)) - self._FULL_DB
         self._levels.append(level)
         floor = max(min(self._levels), self._QUIET_DB)
         return min(1.0, max(0.0, (level - floor - 6) / 12))

@@ -40,7 +40,8 @@ def to_float(sound: Int16) -> Float32:
 
 def from_float(sound: npt.NDArray[np.floating[Any]]) -> Int16:
     """Return floats as int16: beyond full scale clipped, never wrapped; what is no number is 0."""
-    bounded = np.clip(np.where(np.isfinite(sound), sound, 0), -1, 1)
+    finite = np.isfinite(sound)
+    bounded = np.minimum(np.maximum(sound if finite.all() else np.where(finite, sound, 0), -1), 1)
     samples: Int16 = np.minimum(np.rint(bounded * 32_768), 32_767).astype(np.int16)
     return samples
 
