@@ -11,8 +11,8 @@ import pytest
 import soundfile
 from floors import QUICK, SAYS, ask, call, serving, until
 from hall import Table, opener
+from signed import CALL, let_in, upgrade, webhook
 from surroundings import SECRET, TOKEN, listening
-from test_door import CALL, let_in, upgrade, webhook
 from test_workers import free_port
 
 from turnbudget.config import dump

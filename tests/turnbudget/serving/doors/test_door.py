@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
-from urllib.parse import urlsplit
 from uuid import UUID
 
 import aiohttp
 import msgspec
 import pytest
 from floors import FARS, QUICK, SAYS, ask, call, open_tones, serving, until, url
+from signed import ORIGIN, TWILIO, form, let_in, upgrade, webhook
 
 from turnbudget.config import SpeculationTable, dump
 from turnbudget.serving.config import load
@@ -26,8 +25,6 @@ from voice.lines.far.twilio import FarCall, FarTwilio
 from voice.lines.signature import sign
 
 pytestmark = pytest.mark.clock("wall")
-ORIGIN = "https://calls.example.com"
-TWILIO = "0123456789abcdef0123456789abcdef"
 ACME = "acme-token-12345678"
 OTHER = "other-token-12345678"
 OPERATOR = "operator-token-1234"
@@ -49,32 +46,6 @@ config = "agent.toml"
 lines = ["vonage"]
 overflow = "+15550111"
 """
-CALL = "CA00000000000000000000000000000001"
-
-
-def form(**fields):
-    """What Twilio posts."""
-    return {"CallSid": CALL, "From": "+15550100", "To": "+15550199", **fields}
-
-
-async def webhook(server, fields, token=TWILIO, path="/twilio/voice"):
-    """Call a webhook, signed with *token*; '' for no signature at all."""
-    signature = {"X-Twilio-Signature": sign(token, ORIGIN + path, fields.items())} if token else {}
-    return await ask(server, "POST", path, data=fields, headers=signature)
-
-
-async def let_in(server, **fields):
-    """The path that a webhook's answer lets the carrier open, and the carrier."""
-    status, document = await webhook(server, form(**fields))
-    assert status == 200
-    parameters = dict(re.findall(r'<Parameter name="(\w+)" value="([^"]+)"', document))
-    far = FarTwilio(began_us=clock.now(), call=FarCall(parameters=parameters))
-    return urlsplit(re.search(r'url="([^"]+)"', document)[1]).path, far
-
-
-def upgrade(path, token=TWILIO):
-    """The headers of a socket's upgrade at *path*, signed."""
-    return {"X-Twilio-Signature": sign(token, f"wss://calls.example.com{path}")}
 
 
 async def refused(server, path, headers=None):
