@@ -164,7 +164,7 @@ class ResponderTable(Table, frozen=True):
             "Thank you for calling. Have a great day.",
         ),
         RuleTable(
-            r"\b(lost|stolen|replace)\b.*\bcard\b", "I can replace it. Is it your debit or credit card?"
+            r"\b(lost|stolen|replace)\b.*\bcard\b", "I have ordered you a new card. Is there anything else?"
         ),
         RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?"),
         RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?"),

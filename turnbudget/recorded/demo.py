@@ -28,8 +28,8 @@ LINES: Final = (
     ("agent", "Sure. Your checking or your savings account?"),
     ("caller", "My savings account please."),
     ("agent", "Alright, I have that done for you. Anything else?"),
-    ("caller", "Yes, I lost my debit card. Can you send me a new one?"),
-    ("agent", "I can replace it. Is it your debit or credit card?"),
+    ("caller", "Yes, I lost my credit card. Can you send me a new one?"),
+    ("agent", "I have ordered you a new credit card. Anything else?"),
     ("caller", "No, that was it. Thank you very much."),
     ("agent", "Thank you for calling. Have a great day."),
 )
