@@ -28,7 +28,7 @@ _CUED: Final = re.compile(
 )
 _LONG: Final = re.compile(rf"{_FREE}\b\d{{7,}}\b{_END}(?!{_UNITS})", re.IGNORECASE)
 _ZERO: Final = re.compile(rf"{_FREE}\b0\d+\b{_END}")
-_MIXED: Final = re.compile(r"(?<![\w$€£])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{2,}(?:-?[A-Z0-9]+)*(?!\w)")
+_CODE: Final = re.compile(r"(?<![\w$€£])[A-Z0-9]{2,}(?:-[A-Z0-9]+)*(?!\w)")
 _LONG_CODE: Final = 5
 
 
@@ -39,7 +39,7 @@ def spell_numbers(text: str) -> str:
     text = _CUED.sub(lambda found: found[1] + " ".join(found[2]), text)
     text = _LONG.sub(lambda found: " ".join(found[0]), text)
     text = _ZERO.sub(lambda found: " ".join(found[0]), text)
-    return _MIXED.sub(lambda found: _code(found[0]), text)
+    return _CODE.sub(lambda found: _code(found[0]), text)
 
 
 def _groups(number: str) -> str:
@@ -52,4 +52,5 @@ def _groups(number: str) -> str:
 def _code(code: str) -> str:
     """Return a code of letters and digits sign by sign, if it is too long to be a word such as MP3."""
     signs = code.replace("-", "")
-    return " ".join(signs) if len(signs) >= _LONG_CODE else code
+    mixed = not (signs.isdigit() or signs.isalpha())
+    return " ".join(signs) if mixed and len(signs) >= _LONG_CODE else code

@@ -24,7 +24,7 @@ _BLOCKS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
         " ",
     ),
     (re.compile(r"\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>(?:user|model)?|</?s>|<(?:bos|eos|pad)>"), " "),
-    (re.compile(r"<!--.*?-->", re.DOTALL), " "),
+    (re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL), " "),
     (re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*(?:\s+\"[^\"]*\")?\)"), r"\1"),
     (re.compile(r"\[([^\]\[]+)\]\[[^\]\[]*\]"), r"\1"),
     (re.compile(rf"<{_URL}>|\(\s*{_URL}\s*\)|{_URL}", re.IGNORECASE), " "),
@@ -37,7 +37,7 @@ _BLOCKS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 """What is left out whole or shown by its text alone, in this order."""
 
-_MAIL: Final = re.compile(r"\b[\w+-]+(?:\.[\w+-]+)*@\w[\w-]*(?:\.\w[\w-]*)+")
+_MAIL: Final = re.compile(r"(?<![\w+-])[\w+-]{1,64}(?:\.[\w+-]{1,64}){0,8}@\w[\w-]*(?:\.\w[\w-]*)+")
 _ITEM: Final = re.compile(r"\d{1,3}[.)]\s")
 
 _LINES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
@@ -49,7 +49,7 @@ _LINES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 """Within a line: rules and the ruling of tables; marks of quotes, headings and lists; the cells of a row."""
 
 _SIGNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"(\*{1,3}|~~|`+)(?=\S)(.+?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(\*{1,3}|~~|`+)(?=\S)(.{1,200}?)(?<=\S)\1"), r"\2"),
     (re.compile(r"\s*&\s*"), " and "),
     (re.compile(_WITHIN.format(r"(?:<=|≤)")), " at most "),
     (re.compile(_WITHIN.format(r"(?:>=|≥)")), " at least "),
@@ -90,7 +90,7 @@ def speakable(text: str, *, other_scripts: bool = False) -> str:
     text = _MAIL.sub(lambda found: found[0].replace("@", " at ").replace(".", " dot "), html.unescape(text))
     text = " ".join(_line(line) for line in text.splitlines())
     text = "".join(_sign(sign, other_scripts=other_scripts) for sign in unicodedata.normalize("NFC", text))
-    text = spell_numbers(text)
+    text = spell_numbers(" ".join(text.split()))
     for pattern, instead in (*_SIGNS, *_TIDY):
         text = pattern.sub(instead, text)
     text = text.strip()

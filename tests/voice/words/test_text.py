@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voice import clock
 from voice.words.text import pronounceable, speakable
 
 
@@ -97,3 +98,12 @@ PLAIN = st.sampled_from(["Your", "order", "is", "on", "its", "way", "to", "Main"
 @given(st.lists(PLAIN, min_size=1))
 def test_plain_words_are_left_alone(words):
     assert speakable(" ".join(words)) == " ".join(words)
+
+
+@pytest.mark.clock("wall")
+async def test_no_text_takes_long():
+    """Whatever a model writes: it is read on the loop."""
+    began = clock.cpu()
+    for text in ("A1" + "A" * 60 + "_", "-1" * 10_000, "\n" * 20_000, "*a " * 7_000, "<!--" * 5_000):
+        speakable(text)
+    assert clock.cpu() - began < 1_500_000
