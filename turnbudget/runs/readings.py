@@ -89,6 +89,7 @@ def headline(summary: Summary) -> Iterator[str]:
     for name, counts in (("outcomes", summary.outcomes), ("end of speech by", summary.ended_by)):
         yield f"  {name}  " + (", ".join(f"{what} {n}" for what, n in counts.items() if n) or "–")
     yield f"  beside the path  saved {ms(summary.saved_us)}, wasted {ms(summary.wasted_us)}"
+    yield f"  ledger and tape  {checks(summary)}"
     if summary.wer is not None:
         yield f"  word errors  {summary.wer.rate * 100:.1f} % of {summary.wer.words:,} words"
     right, slots = tasks(summary.calls)
@@ -96,6 +97,15 @@ def headline(summary: Summary) -> Iterator[str]:
         yield f"  tasks  {right.count} of {right.of} right, slots {slots.count} of {slots.of}"
     if summary.usd is not None:
         yield f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
+
+
+def checks(summary: Summary) -> str:
+    """Return how far the accounts are from what they are held to."""
+    held = summary.checks
+    if not held.witnessed.of:
+        return "–"
+    read = f"n {held.witnessed.count} of {held.witnessed.of}"
+    return f"{ms(held.apart_us)} apart at most ({read}), unaccounted {ms(held.unaccounted_us)} at most"
 
 
 def _ahead(summary: Summary) -> Iterator[str]:

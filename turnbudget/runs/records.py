@@ -179,6 +179,17 @@ class GuessTotals(Record, frozen=True, kw_only=True):
     """
 
 
+class Checks(Record, frozen=True, kw_only=True):
+    """What every account is held to beside its sum, over all rows, what we said unasked among them."""
+
+    witnessed: Share = NONE
+    """Of the rows with a sound, those whose first sound the tape has read as well."""
+    apart_us: int = 0
+    """How far ledger and tape are apart on it, at most; more than a millisecond is a fault of ours."""
+    unaccounted_us: int = 0
+    """What no stage explains of a row, at most; the same holds."""
+
+
 class Engine(Record, frozen=True, kw_only=True):
     """Which engine did a job, and why it was taken."""
 
@@ -266,6 +277,7 @@ class Summary(Record, frozen=True, kw_only=True):
     hits: Share
     """Of all caller turns, those whose answer's opening came from the shelf."""
     guesses: GuessTotals = GuessTotals()
+    checks: Checks = Checks()
     wer: WordErrors | None
     usd: float | None = None
     """What the LLM attempts cost by the backend's own price; ``None`` if there were none or it names none."""

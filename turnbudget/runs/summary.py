@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from turnbudget.runs.hits import verdicts
 from turnbudget.runs.records import (
     CallRecord,
+    Checks,
     EndedBy,
     Engine,
     GuessTotals,
@@ -61,6 +62,7 @@ class Header(Record, frozen=True, kw_only=True):
 
 def summarise(rows: Iterable[Row], header: Header) -> Summary:
     """Return the numbers of a run."""
+    rows = tuple(rows)
     turns = [row for row in rows if row.kind == "turn"]
     return Summary(
         name=header.name,
@@ -89,6 +91,7 @@ def summarise(rows: Iterable[Row], header: Header) -> Summary:
         wrong_hits=_share([bool(verdict) for verdict in verdicts(turns) if verdict is not None]),
         hits=_share([row.hit for row in turns]),
         guesses=guess_totals(turns),
+        checks=checked(rows),
         wer=header.wer,
         usd=header.usd,
         faults=header.faults,
@@ -152,6 +155,18 @@ def guess_totals(turns: Sequence[Row]) -> GuessTotals:
         unused_us=sum(guess.wasted_us for row in turns for guess in row.guesses),
         unused_cpu_us=sum(guess.cpu_us for row in turns for guess in row.guesses),
     )
+
+
+def checked(rows: Sequence[Row]) -> Checks:
+    """Return how the accounts of *rows* did on what they are held to."""
+    read = [row.witness_us is not None for row in rows if row.first_sound_us is not None]
+    apart = [
+        abs(row.witness_us - row.first_sound_us)
+        for row in rows
+        if row.witness_us is not None and row.first_sound_us is not None
+    ]
+    left = [sum(entry.us for entry in row.entries if entry.stage == "unaccounted") for row in rows]
+    return Checks(witnessed=_share(read), apart_us=max(apart, default=0), unaccounted_us=max(left, default=0))
 
 
 def stage_order(stage: str) -> tuple[int, str]:

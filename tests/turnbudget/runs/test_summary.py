@@ -17,7 +17,8 @@ from sample_run import (
     unasked,
 )
 
-from turnbudget.runs.records import GuessTotals, Row, Share
+from turnbudget.runs.readings import headline
+from turnbudget.runs.records import Checks, GuessTotals, Row, Share
 from turnbudget.runs.summary import spread, summarise
 
 
@@ -142,6 +143,21 @@ def test_guesses_are_totalled_with_what_became_of_them():
         unused_us=98_000,
         unused_cpu_us=66_000,
     )
+
+
+def test_the_worst_account_of_a_run_is_told_also_of_what_we_said_unasked():
+    run = summary(
+        turn(),
+        turn({"endpoint": 160_000, "unaccounted": 900}, witness_us=160_000),
+        turn(kind="greeting", first_sound_us=13_000, witness_us=10_500),
+        turn(witness_us=None),
+        turn(answered=False),
+    )
+    assert run.checks == Checks(
+        witnessed=Share(count=3, of=4, share=0.75), apart_us=2_500, unaccounted_us=900
+    )
+    told = next(line for line in headline(run) if "ledger and tape" in line)
+    assert told.endswith("2.5 ms apart at most (n 3 of 4), unaccounted 0.9 ms at most")
 
 
 def test_empty_run_has_no_shares_rather_than_false_ones():
