@@ -38,7 +38,8 @@ def test_quantising_says_nothing_in_the_log(tmp_path, caplog):
         moonshine_convert._quantise(tmp_path / "one.onnx", tmp_path / "int8.onnx", "MatMul")
         logging.getLogger("ours").info("heard")
     assert (tmp_path / "int8.onnx").is_file()
-    assert [record.message for record in caplog.records] == ["heard"]
+    # What asyncio tells may be of a test that ended long ago.
+    assert [it.message for it in caplog.records if it.name != "asyncio"] == ["heard"]
 
 
 def test_the_vocabulary_has_pieces_of_one_and_two_length_bytes():
