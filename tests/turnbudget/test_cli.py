@@ -252,6 +252,27 @@ def test_who_ends_us_in_a_call_leaves_a_run_that_can_be_read(tmp_path, quick, en
     assert "the run was ended before its end" in again.stdout
 
 
+def test_a_job_in_the_background_still_ends_on_sigterm(tmp_path, quick):
+    """A shell has its jobs pass over SIGINT, so SIGTERM is not made one: they would never end."""
+    harper(tmp_path / "in", ("one", "two"))
+    background = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    program = background + "from turnbudget.cli import main; main(prog_name='turnbudget')"
+    options = ["--asr", "scripted", "--tts", "scripted", "--vad", "scripted", "--config", quick]
+    options += ["--out", tmp_path / "runs"]
+    process = subprocess.Popen(  # noqa: S603 - our own
+        [sys.executable, "-c", program, "replay", tmp_path / "in", "--clock", "wall", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stderr:
+        if line.strip() == "one":
+            break
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGTERM
+
+
 def test_the_default_settings_are_printed_as_a_file_that_loads(tmp_path):
     result = turnbudget("config")
     (tmp_path / "agent.toml").write_text(result.stdout)

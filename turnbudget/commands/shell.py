@@ -76,10 +76,12 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
 def _ended_in_order() -> Iterator[None]:
     """Have what else may end a command end it as Ctrl-C does, so that what it has done is written.
 
-    A signal that somebody has a use for, or that is to be passed over (``nohup``), stays as it is.
+    A signal that somebody has a use for, or that is to be passed over (``nohup``), stays as it is; and all of
+    them do where Ctrl-C is to be passed over, as a shell has it for its jobs in the background.
     """
     numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
     ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ending = [number for number in numbers if ours and signal.getsignal(number) is signal.SIG_DFL]
     for number in ending:
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
