@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from voice.responder import nothing
+from turnbudget.voice.call.responder import nothing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from voice.budget import Budget
-    from voice.responder import Said
+    from turnbudget.voice.call.responder import Said
+    from turnbudget.voice.time.budget import Budget
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.agent import Action, Context, Foresees, Opinion
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.agents.agent import Action, Context, Foresees, Opinion
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agents.agent import Agent
+    from turnbudget.agents.agent import Agent
 
 UTTERANCES: Final = (
     "hello",
@@ -58,7 +58,7 @@ def proven(agent: Any) -> str:
 async def check_agent(
     agent: Agent, utterances: Sequence[str] = UTTERANCES, context: Context | None = None, *, same: bool = True
 ) -> tuple[str, ...]:
-    """Return every promise of :class:`~agents.agent.Agent` that this one breaks, none if ().
+    """Return every promise of :class:`~turnbudget.agents.agent.Agent` that this one breaks, none if ().
 
     It is asked each of *utterances*, some of which should be its matter, in *context* and in whatever
     context its answers lead to. *same* is false for an agent that may say it differently each time (an

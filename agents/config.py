@@ -24,26 +24,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from agents.backends.backend import Tool
-from agents.check import proven
-from agents.faq import LEAST, Faq, load
-from agents.form import STARTED, Form
-from agents.handoff import TIMES, Handoff
-from agents.llm import CONFIDENCE, SYSTEM, Llm
-from agents.lookup import CONFIDENCE as FOUND
-from agents.lookup import Http, Lookup, Sql
-from agents.slot import Slot  # noqa: TC001 - msgspec reads the types of the tables
-from agents.smalltalk import Smalltalk
-from voice.clock import MS
-from voice.errors import ConfigError
+from turnbudget.agents.backends.backend import Tool
+from turnbudget.agents.check import proven
+from turnbudget.agents.faq import LEAST, Faq, load
+from turnbudget.agents.form import STARTED, Form
+from turnbudget.agents.handoff import TIMES, Handoff
+from turnbudget.agents.llm import CONFIDENCE, SYSTEM, Llm
+from turnbudget.agents.lookup import CONFIDENCE as FOUND
+from turnbudget.agents.lookup import Http, Lookup, Sql
+from turnbudget.agents.slot import Slot  # noqa: TC001 - msgspec reads the types of the tables
+from turnbudget.agents.smalltalk import Smalltalk
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from agents.agent import Agent
-    from agents.backends.backend import Backend
-    from agents.lookup import Source
+    from turnbudget.agents.agent import Agent
+    from turnbudget.agents.backends.backend import Backend
+    from turnbudget.agents.lookup import Source
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Words: TypeAlias = tuple[str, ...]
@@ -66,7 +66,7 @@ class AgentTable(
 
 
 class FormTable(AgentTable, frozen=True, kw_only=True, tag="form"):
-    """A form; see :class:`agents.form.Form`."""
+    """A form; see :class:`turnbudget.agents.form.Form`."""
 
     trigger: Words
     slots: tuple[Slot, ...] = ()
@@ -82,14 +82,14 @@ class FormTable(AgentTable, frozen=True, kw_only=True, tag="form"):
 
 
 class FaqTable(AgentTable, frozen=True, kw_only=True, tag="faq"):
-    """Answers from ``file``, found beside this one; see :class:`agents.faq.Faq`."""
+    """Answers from ``file``, found beside this one; see :class:`turnbudget.agents.faq.Faq`."""
 
     file: str
     least: Share = LEAST
 
 
 class LookupTable(AgentTable, frozen=True, kw_only=True, tag="lookup"):
-    """A ``query`` in a SQLite ``database``, or a ``url``; see :class:`agents.lookup.Lookup`."""
+    """A ``query`` in a SQLite ``database``, or a ``url``; see :class:`turnbudget.agents.lookup.Lookup`."""
 
     trigger: Words
     say: str
@@ -105,13 +105,13 @@ class LookupTable(AgentTable, frozen=True, kw_only=True, tag="lookup"):
 
 
 class SmalltalkTable(AgentTable, frozen=True, kw_only=True, tag="smalltalk"):
-    """Small talk, in other words where ``says`` has them; see :class:`agents.smalltalk.Smalltalk`."""
+    """Small talk, in other words where ``says`` has them; see ``Smalltalk``."""
 
     says: dict[str, str] = {}
 
 
 class HandoffTable(AgentTable, frozen=True, kw_only=True, tag="handoff"):
-    """A transfer to a person; see :class:`agents.handoff.Handoff`."""
+    """A transfer to a person; see :class:`turnbudget.agents.handoff.Handoff`."""
 
     to: str = "operator"
     say: str = "I'll connect you to a person who can help. One moment, please."
@@ -132,7 +132,7 @@ class ToolTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class LlmTable(AgentTable, frozen=True, kw_only=True, tag="llm"):
-    """A backend with a domain prompt; see :class:`agents.llm.Llm`."""
+    """A backend with a domain prompt; see :class:`turnbudget.agents.llm.Llm`."""
 
     backend: str = ""
     """Which of several, for whoever makes backends; '' is the only one."""

@@ -14,19 +14,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.agent import Opinion
-from agents.phrases import words_in
-from agents.settled import asks
-from agents.values.heard import plain
-from voice.errors import ConfigError
-from voice.words.sentences import split
+from turnbudget.agents.agent import Opinion
+from turnbudget.agents.phrases import words_in
+from turnbudget.agents.settled import asks
+from turnbudget.agents.values.heard import plain
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.words.sentences import split
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
-    from agents.agent import Context
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Context
+    from turnbudget.voice.time.budget import Budget
 
 BEST: Final = 0.9
 """The confidence in a passage that holds every word of the question and has no rival."""

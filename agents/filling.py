@@ -10,15 +10,15 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from agents.values.heard import cut
+from turnbudget.agents.values.heard import cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents.progress import Progress
-    from agents.slot import Ready
-    from agents.values.heard import Heard
-    from agents.values.reading import Reading
+    from turnbudget.agents.progress import Progress
+    from turnbudget.agents.slot import Ready
+    from turnbudget.agents.values.heard import Heard
+    from turnbudget.agents.values.reading import Reading
 
 _NEAR: Final = 4
 """Words between a cue and its value: "from my other savings account"."""

@@ -11,24 +11,24 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agents.agent import Opinion
-from agents.filling import Filling, fill, repeats
-from agents.phrases import found, patterns
-from agents.progress import Progress
-from agents.settled import settles
-from agents.slot import HOLE, filled, prepared
-from agents.values.heard import plain
-from agents.values.words import yes_no
-from agents.wording import LEFT, Wording, puzzled
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Opinion
+from turnbudget.agents.filling import Filling, fill, repeats
+from turnbudget.agents.phrases import found, patterns
+from turnbudget.agents.progress import Progress
+from turnbudget.agents.settled import settles
+from turnbudget.agents.slot import HOLE, filled, prepared
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.words import yes_no
+from turnbudget.agents.wording import LEFT, Wording, puzzled
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents.agent import Action, Context
-    from agents.slot import Slot
-    from agents.values.heard import Heard
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Action, Context
+    from turnbudget.agents.slot import Slot
+    from turnbudget.agents.values.heard import Heard
+    from turnbudget.voice.time.budget import Budget
 
 CONFIRM: Final = "confirm"
 """What an opinion expects that asks whether all is right."""

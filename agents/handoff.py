@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.agent import PERSON, Action, Opinion
-from agents.phrases import any_of, found, patterns
-from agents.values.heard import plain
-from agents.values.words import yes_no
+from turnbudget.agents.agent import PERSON, Action, Opinion
+from turnbudget.agents.phrases import any_of, found, patterns
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.words import yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.agent import Context
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Context
+    from turnbudget.voice.time.budget import Budget
 
 _PERSON: Final = any_of(
     "person | human | someone | somebody | representative | rep | agent | operator | supervisor | manager",

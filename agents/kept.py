@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from voice.crew import Crew
+    from turnbudget.voice.time.crew import Crew
 
 T = TypeVar("T")
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from agents.agent import Action, Opinion
-from agents.backends.backend import BackendError, Message, Prompt, nobody
-from agents.phrases import found, patterns
-from agents.spoken import speak
-from agents.values.heard import plain
-from voice import clock
-from voice.ledger import Lane
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt, nobody
+from turnbudget.agents.phrases import found, patterns
+from turnbudget.agents.spoken import speak
+from turnbudget.agents.values.heard import plain
+from turnbudget.voice.call.ledger import Lane
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from agents.agent import Context
-    from agents.backends.backend import Backend, Told, Tool, ToolCall
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Context
+    from turnbudget.agents.backends.backend import Backend, Told, Tool, ToolCall
+    from turnbudget.voice.time.budget import Budget
 
 SYSTEM: Final = (
     "You answer the telephone. Answer in one or two short sentences, in plain words that can be spoken aloud."

@@ -14,19 +14,19 @@ from urllib.parse import quote
 
 import aiohttp
 
-from agents.agent import Opinion
-from agents.phrases import found, patterns
-from agents.values.heard import plain
-from voice import clock
-from voice.clock import MS
-from voice.errors import ComponentError, ConfigError
+from turnbudget.agents.agent import Opinion
+from turnbudget.agents.phrases import found, patterns
+from turnbudget.agents.values.heard import plain
+from turnbudget.voice.errors import ComponentError, ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from agents.agent import Context
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Context
+    from turnbudget.voice.time.budget import Budget
 
 DEADLINE_US: Final = 300 * MS
 CONFIDENCE: Final = 0.85

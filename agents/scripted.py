@@ -9,15 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voice import clock
-from voice.errors import ConfigError
-from voice.responder import Reply
-from voice.words.same import same
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.responder import Question, Said
+    from turnbudget.voice.call.responder import Question, Said
 
 
 @dataclass(frozen=True, slots=True)

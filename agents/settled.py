@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from agents.filling import Filling
-    from agents.values.heard import Heard
+    from turnbudget.agents.filling import Filling
+    from turnbudget.agents.values.heard import Heard
 
 _DICTATED: Final = frozenset(("digits", "spelling"))
 _HELP: Final = r"help(?: me)?(?: out)?(?: with (?:something|that|this))?"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from agents.phrases import patterns
-from agents.values.kinds import WORDY, reader
-from agents.values.numbers import grouped
-from voice.errors import ConfigError
+from turnbudget.agents.phrases import patterns
+from turnbudget.agents.values.kinds import WORDY, reader
+from turnbudget.agents.values.numbers import grouped
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agents.values.reading import Reader
+    from turnbudget.agents.values.reading import Reader
 
 RESERVED: Final = frozenset(("result", "confirm", "change"))
 HOLE: Final = re.compile(r"\{([\w -]+)\}")

@@ -9,18 +9,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from agents.agent import Opinion
-from agents.phrases import any_of
-from agents.values.heard import plain
-from agents.values.words import name as read_name
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Opinion
+from turnbudget.agents.phrases import any_of
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.words import name as read_name
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.agent import Context
-    from agents.values.heard import Heard
-    from voice.budget import Budget
+    from turnbudget.agents.agent import Context
+    from turnbudget.agents.values.heard import Heard
+    from turnbudget.voice.time.budget import Budget
 
 Kind: TypeAlias = Literal["repeat", "robot", "wait", "there", "goodbye", "more", "thanks", "greeting", "okay"]
 

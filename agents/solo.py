@@ -12,20 +12,20 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.kept import Kept
-from agents.spoken import speak
-from voice import clock
-from voice.budget import Budget
-from voice.responder import Reply, nothing
-from voice.words.same import same
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.kept import Kept
+from turnbudget.agents.spoken import speak
+from turnbudget.voice.call.responder import Reply, nothing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from agents.backends.backend import Backend, Timing
-    from voice.responder import Notes, Question, Said
+    from turnbudget.agents.backends.backend import Backend, Timing
+    from turnbudget.voice.call.responder import Notes, Question, Said
 
 SYSTEM: Final = (
     "You answer the telephone for Harper Valley Bank. Answer in one or two short sentences, in plain words "

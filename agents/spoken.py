@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.backends.backend import LOST, BackendError
-from voice import clock
-from voice.words.sentences import Sentences
+from turnbudget.agents.backends.backend import LOST, BackendError
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-    from agents.backends.backend import Backend, Delta, Prompt, Timing, ToolCall
-    from voice.budget import Budget
-    from voice.responder import Notes
+    from turnbudget.agents.backends.backend import Backend, Delta, Prompt, Timing, ToolCall
+    from turnbudget.voice.call.responder import Notes
+    from turnbudget.voice.time.budget import Budget
 
 
 class Opened(NamedTuple):
@@ -35,7 +35,7 @@ async def speak(
 ) -> Opened:
     """Ask *backend* and return its answer once its first sentence is whole.
 
-    Raises :class:`~agents.backends.backend.BackendError`, also for an answer without a word.
+    Raises :class:`~turnbudget.agents.backends.backend.BackendError`, also for an answer without a word.
     """
     waiting = notes.lane(f"llm:{backend.name} first token")
 

@@ -6,16 +6,16 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TextIO
 
-from agents.agent import Context
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS
-from voice.responder import Said
+from turnbudget.agents.agent import Context
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.agent import Agent, Opinion
+    from turnbudget.agents.agent import Agent, Opinion
 
 BUDGET_US: Final = 500 * MS
 NOTHING: Final = "(that is not my matter)"

@@ -7,15 +7,15 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agents.agent import Action
-from agents.slot import HOLE, filled
-from agents.values.kinds import MISSING
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Action
+from turnbudget.agents.slot import HOLE, filled
+from turnbudget.agents.values.kinds import MISSING
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agents.slot import Ready
+    from turnbudget.agents.slot import Ready
 
 LEFT: Final = "Okay, I have left that. Is there anything else I can help you with?"
 MOST: Final = 24
@@ -24,7 +24,7 @@ MOST: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The texts of a form; see :class:`agents.form.Form` for what each is for."""
+    """The texts of a form; see :class:`turnbudget.agents.form.Form` for what each is for."""
 
     begin: str
     confirm: str

@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Final
 import soundfile
 import soxr
 
-from voice import audio, clock
-from voice.asr.choose import ENGINES, choose
-from voice.asr.text import is_words
-from voice.asr.wer import WordErrors, word_errors
-from voice.forecast import nearest_rank
+from turnbudget.voice.asr.choose import ENGINES, choose
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.asr.wer import WordErrors, word_errors
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
-    from voice.asr.transcriber import Transcriber
-    from voice.audio import Int16
+    from turnbudget.voice.asr.transcriber import Transcriber
+    from turnbudget.voice.sound.audio import Int16
 
 MARGIN_MS: Final = 300
 LENGTHS_MS: Final = ((0, 1_000), (1_000, 2_000), (2_000, 4_000), (4_000, 9_000))

@@ -23,31 +23,40 @@ import click
 import msgspec
 from facts import facts
 
-from turnbudget.compose import open_studio
-from turnbudget.config import AsrTable, Config, CouncilTable, SpeculationTable, TtsTable, VadTable, dump
 from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.events import Shed
 from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.simulated.caller import Caller, over_websocket
-from turnbudget.serving.simulated.tones import Tones, tone_of
 from turnbudget.serving.workers import Supervisor, told
-from voice import audio, clock
-from voice.crew import Crew
-from voice.forecast import nearest_rank
-from voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.settings.compose import open_studio
+from turnbudget.settings.config import (
+    AsrTable,
+    Config,
+    CouncilTable,
+    SpeculationTable,
+    TtsTable,
+    VadTable,
+    dump,
+)
+from turnbudget.testing.caller import Caller, over_websocket
+from turnbudget.testing.tones import Tones, tone_of
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
-    from turnbudget.compose import Studio
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.events import Happening
-    from turnbudget.serving.simulated.caller import Heard
+    from turnbudget.settings.compose import Studio
+    from turnbudget.testing.caller import Heard
 
 SAYS: Final = ("i want to check my balance", "my savings account please", "no thank you goodbye")
 RAMP_US: Final = 10 * clock.SECOND
 """Over how long the callers come."""
 BANK: Final = Config(
-    council=CouncilTable("demos.bank.bank:open_bank"),
+    council=CouncilTable("turnbudget.demos.bank.bank:open_bank"),
     asr=AsrTable(engine="scripted"),
     vad=VadTable(engine="energy"),
     tts=TtsTable(engine="scripted"),

@@ -14,19 +14,20 @@ import click
 import numpy as np
 from facts import facts
 
-from turnbudget.compose import open_voice
-from turnbudget.config import Config
-from turnbudget.phrases import render_phrase
-from voice import audio, clock
-from voice.clock import MS
-from voice.forecast import nearest_rank
-from voice.lines.canceller import Canceller
-from voice.lines.microphone import decibels
-from voice.listen import HIGH
-from voice.vad import Silero
+from turnbudget.settings.compose import open_voice
+from turnbudget.settings.config import Config
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.hearing.ear import HIGH
+from turnbudget.voice.hearing.vad import Silero
+from turnbudget.voice.lines.canceller import Canceller
+from turnbudget.voice.lines.microphone import decibels
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 REPLIES = (
     "I can replace it. Is it your debit or credit card?",

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Final
 
 from facts import facts
 
-from speculative.spend import UNFINISHED
 from turnbudget.recorded.harper import open_call
-from voice import audio, clock
-from voice.end_of_turn import SmartTurn
+from turnbudget.speculative.spend import UNFINISHED
+from turnbudget.voice.hearing.end_of_turn import SmartTurn
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from turnbudget.recorded.conversation import Conversation
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 GAP_US: Final = 150 * clock.MS
 MARGIN_US: Final = 200 * clock.MS

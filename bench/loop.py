@@ -11,9 +11,9 @@ import asyncio
 import click
 from facts import facts
 
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.forecast import nearest_rank
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import nearest_rank
 
 FRAME_US = 20 * MS
 CALL_US = 10 * SECOND

@@ -24,26 +24,26 @@ import click
 from facts import facts
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from agents.agent import Action, Context, Opinion
-from council.broker import broker_at
-from council.client import NODELAY
-from council.council import Council
-from council.remote import RemoteAgent, Requester
-from council.seat import Seat
-from council.serve import serve
-from turnbudget.mosquitto import Mosquitto
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.forecast import nearest_rank
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.agents.agent import Action, Context, Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.remote.agent import RemoteAgent, Requester
+from turnbudget.council.remote.broker import broker_at
+from turnbudget.council.remote.client import NODELAY
+from turnbudget.council.remote.serve import serve
+from turnbudget.council.seat import Seat
+from turnbudget.testing.mosquitto import Mosquitto
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from council.broker import Broker
+    from turnbudget.council.remote.broker import Broker
 
 WORKERS = 100
 QUESTIONS = 1_000

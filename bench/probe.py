@@ -21,19 +21,19 @@ import numpy as np
 from facts import facts
 from rich.console import Console
 
-from agents.backends.backend import Message, Prompt
-from agents.backends.openai import OpenAIBackend
-from agents.simulated.make import make
-from turnbudget.probing.fit import rank
-from turnbudget.probing.probe import describe, probe, write
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import Message, Prompt
+from turnbudget.agents.backends.openai import OpenAIBackend
+from turnbudget.agents.simulated.make import make
+from turnbudget.endpoints.fit import rank
+from turnbudget.endpoints.probe import describe, probe, write
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agents.backends.backend import Backend, Timing
+    from turnbudget.agents.backends.backend import Backend, Timing
 
 CALLS = 20
 SEEDS = 25

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Final
 import soundfile
 from facts import facts
 
-from turnbudget.config import Config
-from turnbudget.progress import Progress
 from turnbudget.recorded.demo import LINES, render_call
 from turnbudget.recorded.replay import Plan, replay
-from voice import audio, clock
-from voice.clock import MS, SECOND
-from voice.errors import TurnbudgetError
-from voice.forecast import nearest_rank
-from voice.tts.scripted import tone
+from turnbudget.runs.progress import Progress
+from turnbudget.settings.config import Config
+from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import nearest_rank
+from turnbudget.voice.tts.scripted import tone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

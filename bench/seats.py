@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 import click
 from facts import facts
 
-from agents.agent import Context, Opinion
-from council.council import Council
-from council.policies import POLICIES
-from council.seat import Seat
-from voice import clock
-from voice.budget import Budget
-from voice.clock import SECOND
-from voice.crew import Crew
-from voice.forecast import nearest_rank
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.agents.agent import Context, Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.policies import POLICIES
+from turnbudget.council.seat import Seat
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import click
 from facts import facts
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.simulated.make import make
-from agents.simulated.presets import PRESETS as ALL
-from agents.simulated.words import Script
-from voice import clock
-from voice.budget import Budget
-from voice.clock import SECOND
-from voice.forecast import nearest_rank
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.simulated.make import make
+from turnbudget.agents.simulated.presets import PRESETS as ALL
+from turnbudget.agents.simulated.words import Script
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
-    from agents.backends.backend import Backend, Timing
+    from turnbudget.agents.backends.backend import Backend, Timing
 
 CALLS = 500
 TALK_US = 600 * SECOND

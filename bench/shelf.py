@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Final
 import click
 from facts import facts
 
-from speculative.shelf.held import Key
-from speculative.shelf.shelf import Shelf
-from speculative.shelf.store import Store
-from voice import audio, clock
-from voice.clock import MS, SECOND
-from voice.errors import MissingEngine
-from voice.forecast import nearest_rank
-from voice.tts.choose import choose
-from voice.tts.scripted import ScriptedSynthesizer, tone
-from voice.tts.synthesizer import Speech
+from turnbudget.speculative.shelf.held import Key
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import nearest_rank
+from turnbudget.voice.tts.choose import choose
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer, tone
+from turnbudget.voice.tts.synthesizer import Speech
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.tts.synthesizer import Synthesizer
+    from turnbudget.voice.tts.synthesizer import Synthesizer
 
 ENTRIES: Final = 10_000
 DEFAULT: Final = 64 << 20

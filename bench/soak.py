@@ -17,22 +17,22 @@ import click
 import numpy as np
 from facts import facts
 
-from turnbudget.compose import open_studio, open_voice
-from turnbudget.config import load
 from turnbudget.live.call import LiveCall
-from turnbudget.phrases import render_phrase
 from turnbudget.runs.readings import ms
 from turnbudget.runs.summary import spread
-from voice import clock
-from voice.clock import SECOND
-from voice.crew import Crew
-from voice.lines.microphone import Microphone
-from voice.lines.simulated_card import Person, SimulatedCard
-from voice.watch import settle
+from turnbudget.settings.compose import open_studio, open_voice
+from turnbudget.settings.config import load
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.lines.microphone import Microphone
+from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.watch import settle
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 SAYINGS = (
     "I would like to check my account balance.",

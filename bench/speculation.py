@@ -13,36 +13,37 @@ from typing import TYPE_CHECKING, Final
 import click
 from facts import facts
 
-from agents.agent import Context, Opinion
-from council.council import Council
-from council.seat import Seat
-from demos.bank.bank import open_bank
-from speculative.ranks import Ranks
-from speculative.shelf.shelf import Shelf
-from speculative.speculation import Speculation
-from voice import audio, clock
-from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.asr.transcriber import Word
-from voice.budget import Budget
-from voice.call import Call
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.desk import Phrases
-from voice.endpoint import Endpointing
-from voice.errors import MissingEngine
-from voice.forecast import Cost, Forecast, nearest_rank
-from voice.ledger import Ledger
-from voice.lines.recording import Clip, RecordedLine
-from voice.parts import Entry, Manners, Parts
-from voice.reference import Reference
-from voice.responder import Question
-from voice.tts.choose import choose
-from voice.tts.scripted import tone
-from voice.vad import Scripted as ScriptedVad
+from turnbudget.agents.agent import Context, Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.seat import Seat
+from turnbudget.demos.bank.bank import open_bank
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.speculative.speculation import Speculation
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.call.call import Call
+from turnbudget.voice.call.desk import Phrases
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.parts import Entry, Manners, Parts
+from turnbudget.voice.call.responder import Question
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
+from turnbudget.voice.lines.recording import Clip, RecordedLine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.forecast import Cost, Forecast, nearest_rank
+from turnbudget.voice.tts.choose import choose
+from turnbudget.voice.tts.scripted import tone
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.tts.synthesizer import Synthesizer
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.tts.synthesizer import Synthesizer
 
 TURNS: Final = 30
 STARTS: Final = 200

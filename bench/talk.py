@@ -15,8 +15,8 @@ from pathlib import Path
 import click
 from facts import facts
 
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "voice"))  # the stage that the tests play on
 from conversation import by_chance, check, converse

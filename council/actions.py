@@ -14,15 +14,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from voice import clock
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio
 
-    from agents.agent import Action
-    from voice.crew import Crew
-    from voice.responder import Notes
+    from turnbudget.agents.agent import Action
+    from turnbudget.voice.call.responder import Notes
+    from turnbudget.voice.time.crew import Crew
 
 Tool: TypeAlias = Callable[[Mapping[str, str], str], Awaitable[str]]
 """Does the thing: arguments and idempotency key in, what ``{result}`` stands for out; raises if it cannot."""

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from council.opinions import sense
+from turnbudget.council.opinions import sense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
 
-    from council.convene import Heard
+    from turnbudget.council.convene import Heard
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from council.opinions import dismiss, fault, lingers
-from voice import clock
+from turnbudget.council.opinions import dismiss, fault, lingers
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from agents.agent import Context, Opinion
-    from council.seat import Seat
-    from voice.budget import Budget
-    from voice.crew import Crew
-    from voice.ledger import Lane
-    from voice.responder import Notes
+    from turnbudget.agents.agent import Context, Opinion
+    from turnbudget.council.seat import Seat
+    from turnbudget.voice.call.ledger import Lane
+    from turnbudget.voice.call.responder import Notes
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
 
 Enough: TypeAlias = "Callable[[Hearing], bool]"
 """Says, each time a seat has answered, whether the hearing may end."""

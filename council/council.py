@@ -11,33 +11,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from agents.agent import Foresees
-from agents.kept import Kept
-from council.actions import Actions
-from council.choose import SCALES, State
-from council.convene import LeftBehind, convene
-from council.deeds import Deeds
-from council.dialogue import Dialogue
-from council.kept import Begun, Verdict
-from council.opinions import dismiss, words
-from council.policies import policy as named
-from council.refine import refined
-from council.seat import seated
-from voice import clock
-from voice.responder import Reply
+from turnbudget.agents.agent import Foresees
+from turnbudget.agents.kept import Kept
+from turnbudget.council.actions import Actions
+from turnbudget.council.choose import SCALES, State
+from turnbudget.council.convene import LeftBehind, convene
+from turnbudget.council.deeds import Deeds
+from turnbudget.council.dialogue import Dialogue
+from turnbudget.council.kept import Begun, Verdict
+from turnbudget.council.opinions import dismiss, words
+from turnbudget.council.policies import policy as named
+from turnbudget.council.refine import refined
+from turnbudget.council.seat import seated
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agents.agent import Context, Opinion
-    from council.actions import Tool
-    from council.choose import Ruling, Scales
-    from council.convene import Heard, Hearing
-    from council.dialogue import Opened
-    from council.policies import Policy
-    from council.seat import Seat
-    from voice.budget import Budget
-    from voice.responder import Question, Said
+    from turnbudget.agents.agent import Context, Opinion
+    from turnbudget.council.actions import Tool
+    from turnbudget.council.choose import Ruling, Scales
+    from turnbudget.council.convene import Heard, Hearing
+    from turnbudget.council.dialogue import Opened
+    from turnbudget.council.policies import Policy
+    from turnbudget.council.seat import Seat
+    from turnbudget.voice.call.responder import Question, Said
+    from turnbudget.voice.time.budget import Budget
 
 Kind: TypeAlias = Literal["opinion", "clarification", "otherwise", "owed", "nothing"]
 NAME: Final = "council"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from council.dialogue import Deed
-from council.opinions import dismiss
-from voice import clock
+from turnbudget.council.dialogue import Deed
+from turnbudget.council.opinions import dismiss
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from agents.agent import Action
-    from council.actions import Actions, Done
-    from council.convene import Heard
-    from council.dialogue import Dialogue, Opened
-    from voice.responder import Question
+    from turnbudget.agents.agent import Action
+    from turnbudget.council.actions import Actions, Done
+    from turnbudget.council.convene import Heard
+    from turnbudget.council.dialogue import Dialogue, Opened
+    from turnbudget.voice.call.responder import Question
 
 
 class Deeds:

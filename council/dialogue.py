@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from agents.agent import PERSON, Context
-from council.opinions import RESULT, words
-from voice.words.text import speakable
+from turnbudget.agents.agent import PERSON, Context
+from turnbudget.council.opinions import RESULT, words
+from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from agents.agent import Action, Opinion
-    from council.actions import Done
-    from voice.responder import Said
+    from turnbudget.agents.agent import Action, Opinion
+    from turnbudget.council.actions import Done
+    from turnbudget.voice.call.responder import Said
 
 TELLINGS: Final = 3
 """What was done is told so often at most, if no telling is heard whole."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from council.opinions import dismiss
-from voice.words.same import same
+from turnbudget.council.opinions import dismiss
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
-    from agents.agent import Opinion
-    from agents.kept import Kept
-    from council.choose import Ruling
-    from council.dialogue import Opened
+    from turnbudget.agents.agent import Opinion
+    from turnbudget.agents.kept import Kept
+    from turnbudget.council.choose import Ruling
+    from turnbudget.council.dialogue import Opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.agent import Action, Opinion
-from voice.responder import nothing
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.voice.call.responder import nothing
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from council.choose import by_rank, by_vote, by_weight
-from voice.errors import ConfigError
+from turnbudget.council.choose import by_rank, by_vote, by_weight
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from council.choose import Chooser
-    from council.convene import Enough, Hearing
-    from council.refine import Refiner
+    from turnbudget.council.choose import Chooser
+    from turnbudget.council.convene import Enough, Hearing
+    from turnbudget.council.refine import Refiner
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,21 +13,21 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import Message, Prompt
-from council.opinions import dismiss, words
-from voice import clock
-from voice.words.sentences import Sentences
+from turnbudget.agents.backends.backend import Message, Prompt
+from turnbudget.council.opinions import dismiss, words
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Sequence
 
-    from agents.agent import Opinion
-    from agents.backends.backend import Backend, Timing
-    from council.convene import Heard
-    from voice.budget import Budget
-    from voice.crew import Crew
-    from voice.forecast import Forecast
-    from voice.responder import Notes
+    from turnbudget.agents.agent import Opinion
+    from turnbudget.agents.backends.backend import Backend, Timing
+    from turnbudget.council.convene import Heard
+    from turnbudget.voice.call.responder import Notes
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
+    from turnbudget.voice.time.forecast import Forecast
 
 DRAFTS: Final = 2
 """Fewer are nothing to distil."""

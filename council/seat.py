@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agents.agent import Agent
+    from turnbudget.agents.agent import Agent
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """The smallest agent of a new domain: ``python demos/smallest.py`` lets you talk to it."""
 
-from agents.form import Form
-from agents.slot import Slot
-from agents.trial import chat
+from turnbudget.agents.form import Form
+from turnbudget.agents.slot import Slot
+from turnbudget.agents.trial import chat
 
 DAY = Slot(name="day", type="date", ask="Which day?")
-GUESTS = Slot(name="guests", type="number", cues=["for"], ask="How many people?")
+GUESTS = Slot(name="guests", type="number", cues=("for",), ask="How many people?")
 DONE = "A table for {guests} on {day}. See you then!"
 table = Form("table", [DAY, GUESTS], trigger=["table"], done=DONE, action="book")
 

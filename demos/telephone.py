@@ -20,27 +20,28 @@ import click
 import numpy as np
 
 from turnbudget.commands.shell import one_line
-from turnbudget.compose import choose_transcriber, open_voice
-from turnbudget.config import Config
-from turnbudget.phrases import render_phrase
-from turnbudget.serving.simulated.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_websocket
-from voice import audio, clock
-from voice.errors import ConfigError, LineError
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.far.playout import Playout
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.lines.signature import sign
-from voice.sound.recording import read
-from voice.sound.resampler import resample
+from turnbudget.settings.compose import choose_transcriber, open_voice
+from turnbudget.settings.config import Config
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.testing.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_websocket
+from turnbudget.voice.errors import ConfigError, LineError
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.lines.far.playout import Playout
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.recording import read
+from turnbudget.voice.sound.resampler import resample
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from xml.etree.ElementTree import Element
 
-    from voice.audio import Int16
-    from voice.lines.far.side import FarSide
-    from voice.sound.recording import Recording
+    from turnbudget.voice.lines.far.side import FarSide
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.recording import Recording
 
 SAYS: Final = ("I would like to check my balance.", "My savings account please.", "No, that was it. Goodbye.")
 PATIENCE_US: Final = 3 * clock.SECOND

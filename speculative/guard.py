@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
-from voice.words.same import same
+from turnbudget.speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

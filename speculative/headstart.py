@@ -10,21 +10,21 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative.spend import Words, silence
-from voice import clock
-from voice.errors import ComponentError
-from voice.words.sentences import split
-from voice.words.text import speakable
+from turnbudget.speculative.spend import Words, silence
+from turnbudget.voice.errors import ComponentError
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.sentences import split
+from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from speculative.shelf.call_shelf import CallShelf
-    from voice.audio import Int16
-    from voice.end_of_turn import EndOfTurn
-    from voice.endpoint import Endpointing
-    from voice.ledger import Ledger
-    from voice.responder import Question, Reply, Responder
+    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.voice.call.ledger import Ledger
+    from turnbudget.voice.call.responder import Question, Reply, Responder
+    from turnbudget.voice.hearing.end_of_turn import EndOfTurn
+    from turnbudget.voice.hearing.endpoint import Endpointing
+    from turnbudget.voice.sound.audio import Int16
 
 HELD: Final = "head start"
 """The name of its lane."""

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.endings import Endings
-from speculative.bank.guess import Guesser
-from speculative.bank.match import Match, match
-from speculative.prepare import Likely
-from voice.responder import Reply
+from turnbudget.speculative.bank.endings import Endings
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.match import Match, match
+from turnbudget.speculative.prepare import Likely
+from turnbudget.voice.call.responder import Reply
 
 if TYPE_CHECKING:
-    from speculative.bank.bank import Bank
-    from voice.responder import Notes
+    from turnbudget.speculative.bank.bank import Bank
+    from turnbudget.voice.call.responder import Notes
 
 NAME: Final = "reply bank"
 PAUSES: Final = 0.16

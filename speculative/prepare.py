@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
 
-    from speculative.shelf.call_shelf import CallShelf
-    from voice.crew import Crew
+    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.voice.time.crew import Crew
 
 UNLIKELY: Final = 0.05
 """Odds below which a reply is not worth its rendering."""

@@ -11,37 +11,37 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from speculative.headstart import HeadStart, second_opinion
-from speculative.prepare import Likely, Prepare
-from speculative.shelf.pieces import pieces, plain
-from voice import clock
-from voice.end_of_turn import LISTENS_US
-from voice.errors import TtsError
-from voice.ledger import Guess, Ledger
-from voice.responder import Foresees
-from voice.words.same import same
+from turnbudget.speculative.headstart import HeadStart, second_opinion
+from turnbudget.speculative.prepare import Likely, Prepare
+from turnbudget.speculative.shelf.pieces import pieces, plain
+from turnbudget.voice.call.ledger import Guess, Ledger
+from turnbudget.voice.call.responder import Foresees
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.hearing.end_of_turn import LISTENS_US
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from speculative.lore import Lore
-    from speculative.ranks import Ranks
-    from speculative.shelf.call_shelf import CallShelf
-    from voice.audio import Int16
-    from voice.budget import Budget
-    from voice.crew import Crew
-    from voice.end_of_turn import EndOfTurn
-    from voice.endpoint import Endpointing
-    from voice.responder import Question, Reply, Responder, Said
-    from voice.tts.synthesizer import Speech
+    from turnbudget.speculative.lore import Lore
+    from turnbudget.speculative.ranks import Ranks
+    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.voice.call.responder import Question, Reply, Responder, Said
+    from turnbudget.voice.hearing.end_of_turn import EndOfTurn
+    from turnbudget.voice.hearing.endpoint import Endpointing
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
+    from turnbudget.voice.tts.synthesizer import Speech
 
 PAUSES: Final = 4
 """Of this caller's pauses so many are remembered."""
 
 
 class Speculation:
-    """One call's work ahead; see :class:`~voice.ahead.Ahead`."""
+    """One call's work ahead; see :class:`~turnbudget.voice.call.ahead.Ahead`."""
 
     def __init__(  # noqa: PLR0913 - what a guess is made of
         self,

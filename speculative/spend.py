@@ -25,12 +25,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice.words.openend import open_end
+from turnbudget.voice.words.openend import open_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.endpoint import Endpointing
+    from turnbudget.voice.hearing.endpoint import Endpointing
 
 CUT_COSTS: Final = 2
 """A caller who is cut off costs as much as so many who are answered late."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from voice import clock
-from voice.asr import moonshine
-from voice.tts import pyttsx3
-from voice.vad import Silero
+from turnbudget.voice.asr import moonshine
+from turnbudget.voice.hearing.vad import Silero
+from turnbudget.voice.time import clock
+from turnbudget.voice.tts import pyttsx3
 
 
 def pytest_configure():

@@ -11,10 +11,10 @@ from urllib.parse import quote
 import aiohttp
 from floors import SAYS, caller
 
-from turnbudget.serving.simulated.caller import over_tcp, over_websocket
-from voice import clock
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.testing.caller import over_tcp, over_websocket
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.time import clock
 
 FIRST = re.compile(r"exten => (\d+),1,(.+)")
 NEXT = re.compile(r"\s*same => n(?:\((\w+)\))?,(.+)")

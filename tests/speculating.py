@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from stage import Line, Played, play
 
-from speculative.ranks import Ranks
-from speculative.shelf.shelf import Shelf
-from speculative.speculation import Speculation
-from voice import audio, clock
-from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.asr.scripted import ScriptedDictation, Take
-from voice.asr.transcriber import Transcript, Word
-from voice.clock import MS
-from voice.endpoint import Endpointing
-from voice.lines.recording import Clip
-from voice.responder import Reply
-from voice.tts.scripted import ScriptedSynthesizer, tone
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.speculative.speculation import Speculation
+from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.scripted import ScriptedDictation, Take
+from turnbudget.voice.asr.transcriber import Transcript, Word
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.lines.recording import Clip
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer, tone
 
 LOWEST, STEP = 500, 100
 LOUD = 500

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from turnbudget.config import Config
 from turnbudget.recorded.replay import Plan, replay
 from turnbudget.runs.folder import load
-from voice import clock
+from turnbudget.settings.config import Config
+from turnbudget.voice.time import clock
 
 MS = 1_000
 QUIET = 10 ** (-52 / 20) * 32_768

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from turnbudget.config import load
 from turnbudget.recorded import mining
 from turnbudget.recorded.replay import Plan, replay
-from voice import clock
+from turnbudget.settings.config import load
+from turnbudget.voice.time import clock
 
 CALLS = Path(__file__).parent.parent / "demos" / "bank" / "calls.toml"
 

@@ -12,9 +12,9 @@ from floors import SAYS, serving, until
 from shipped import ROOT
 from test_readme import PRIVATE, commands, fault
 
-from turnbudget.config import load as load_agent
 from turnbudget.serving.config import load as load_floor
 from turnbudget.serving.events import CallBegan
+from turnbudget.settings.config import load as load_agent
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)

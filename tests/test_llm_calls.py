@@ -17,14 +17,14 @@ from stage import ASK, over
 from stage import says as caller
 from talking import BROKEN, BUDGET, FAULTS, OTHER, WHOLE, alone, first, healthy, talk
 
-from agents.backends import modes
-from agents.backends.scripted import says, silent
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.make import find
-from agents.simulated.words import Script
-from turnbudget.backends import open_llm
-from turnbudget.config import AsrTable, LlmTable, ResponderTable, TtsTable, VadTable
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends import modes
+from turnbudget.agents.backends.scripted import says, silent
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.make import find
+from turnbudget.agents.simulated.words import Script
+from turnbudget.settings.backends import open_llm
+from turnbudget.settings.config import AsrTable, LlmTable, ResponderTable, TtsTable, VadTable
+from turnbudget.voice.time.clock import MS, SECOND
 
 APOLOGY = "Sorry, I can not help with that."
 BRIDGE = "One moment please."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-import pytest
 from shipped import SHIPPED, files, name
 
 
@@ -24,9 +23,9 @@ def idle(source):
     return [each for each in made if each.startswith("_") and not each.startswith("__") and each not in read]
 
 
-@pytest.mark.parametrize("path", files(*SHIPPED), ids=name)
-def test_a_file_uses_what_it_keeps_to_itself(path):
-    assert not idle(path.read_text("utf-8"))
+def test_a_file_uses_what_it_keeps_to_itself():
+    found = {name(path): idle(path.read_text("utf-8")) for path in files(*SHIPPED)}
+    assert {file: names for file, names in found.items() if names} == {}
 
 
 def test_the_walk_catches_what_is_left_over():

@@ -10,14 +10,14 @@ from speculating import Revising, Table, settled, shelved_voice, speak, spoken
 from spoken import GREETING, calls
 from stage import check_account, prepared, speech, stays
 
-from speculative.bank.mine import mine
-from speculative.lore import Library, Lore
-from speculative.ranks import Ranks
-from speculative.speculation import Speculation
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.endpoint import Endpointing
-from voice.responder import Reply
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.lore import Library, Lore
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.speculation import Speculation
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 BALANCE = "It is ten dollars."
 THANKS = "Thank you, I have that."

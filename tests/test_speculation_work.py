@@ -7,13 +7,13 @@ from panel import Says, council
 from speculating import Pitched, Revising, Table, speak, spoken
 from stage import after, check_account, hangs_up, spent
 
-from agents.agent import Action, Opinion
-from agents.backends.scripted import ScriptedBackend, fails, says
-from agents.llm import Llm
-from agents.solo import LlmResponder
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.endpoint import Endpointing
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.agents.backends.scripted import ScriptedBackend, fails, says
+from turnbudget.agents.llm import Llm
+from turnbudget.agents.solo import LlmResponder
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 ACT_US = Endpointing().silence_us
 SETTLED_MS = Endpointing().settled_us // MS + 20

@@ -1,24 +1,64 @@
-"""turnbudget: voice agents that answer in time. The public names; heavy engines load when used."""
+"""turnbudget: voice agents that answer in time. The public names; each loads its module when it is used."""
 
 from __future__ import annotations
 
-from turnbudget.config import Config, load
-from voice.asr.check import check_transcriber
-from voice.asr.transcriber import Dictation, Transcriber, Transcript, Word
-from voice.budget import Budget
-from voice.call import Call
-from voice.desk import Phrases
-from voice.endpoint import Endpointing
-from voice.errors import ComponentError, Defect, TurnbudgetError, UsageError
-from voice.forecast import Cost, Forecast
-from voice.ledger import Ledger, Owner
-from voice.line import Frame, Line
-from voice.lines.check import check_line
-from voice.parts import Manners, Parts
-from voice.responder import Question, Reply, Responder, Said
-from voice.tts.check import check_synthesizer
-from voice.tts.synthesizer import Speech, Synthesizer
-from voice.vad import Vad
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from turnbudget.settings.config import Config, load
+    from turnbudget.voice.asr.check import check_transcriber
+    from turnbudget.voice.asr.transcriber import Dictation, Transcriber, Transcript, Word
+    from turnbudget.voice.call.call import Call
+    from turnbudget.voice.call.desk import Phrases
+    from turnbudget.voice.call.ledger import Ledger, Owner
+    from turnbudget.voice.call.parts import Manners, Parts
+    from turnbudget.voice.call.responder import Question, Reply, Responder, Said
+    from turnbudget.voice.errors import ComponentError, Defect, TurnbudgetError, UsageError
+    from turnbudget.voice.hearing.endpoint import Endpointing
+    from turnbudget.voice.hearing.vad import Vad
+    from turnbudget.voice.lines.check import check_line
+    from turnbudget.voice.lines.line import Frame, Line
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.forecast import Cost, Forecast
+    from turnbudget.voice.tts.check import check_synthesizer
+    from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
+
+_HOMES: Final = {
+    "Budget": "turnbudget.voice.time.budget",
+    "Call": "turnbudget.voice.call.call",
+    "ComponentError": "turnbudget.voice.errors",
+    "Config": "turnbudget.settings.config",
+    "Cost": "turnbudget.voice.time.forecast",
+    "Defect": "turnbudget.voice.errors",
+    "Dictation": "turnbudget.voice.asr.transcriber",
+    "Endpointing": "turnbudget.voice.hearing.endpoint",
+    "Forecast": "turnbudget.voice.time.forecast",
+    "Frame": "turnbudget.voice.lines.line",
+    "Ledger": "turnbudget.voice.call.ledger",
+    "Line": "turnbudget.voice.lines.line",
+    "Manners": "turnbudget.voice.call.parts",
+    "Owner": "turnbudget.voice.call.ledger",
+    "Parts": "turnbudget.voice.call.parts",
+    "Phrases": "turnbudget.voice.call.desk",
+    "Question": "turnbudget.voice.call.responder",
+    "Reply": "turnbudget.voice.call.responder",
+    "Responder": "turnbudget.voice.call.responder",
+    "Said": "turnbudget.voice.call.responder",
+    "Speech": "turnbudget.voice.tts.synthesizer",
+    "Synthesizer": "turnbudget.voice.tts.synthesizer",
+    "Transcriber": "turnbudget.voice.asr.transcriber",
+    "Transcript": "turnbudget.voice.asr.transcriber",
+    "TurnbudgetError": "turnbudget.voice.errors",
+    "UsageError": "turnbudget.voice.errors",
+    "Vad": "turnbudget.voice.hearing.vad",
+    "Word": "turnbudget.voice.asr.transcriber",
+    "check_line": "turnbudget.voice.lines.check",
+    "check_synthesizer": "turnbudget.voice.tts.check",
+    "check_transcriber": "turnbudget.voice.asr.check",
+    "load": "turnbudget.settings.config",
+}
+"""Public name: the module it is defined in."""
 
 __all__ = (
     "Budget",
@@ -54,3 +94,15 @@ __all__ = (
     "check_transcriber",
     "load",
 )
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

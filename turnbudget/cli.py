@@ -12,16 +12,16 @@ from turnbudget.commands import experts, guessing, llm, replaying
 from turnbudget.commands.doctor import examine, table
 from turnbudget.commands.models import make_model
 from turnbudget.commands.shell import Later, Teaching, one_line, print_anywhere
-from turnbudget.config import Config, dump, load
-from turnbudget.progress import Bar
 from turnbudget.recorded.demo import render_call
 from turnbudget.recorded.replay import Plan
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs import comparison, folder
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.names import fresh_folder
+from turnbudget.runs.progress import Bar
 from turnbudget.runs.terminal import show
-from voice import clock
+from turnbudget.settings.config import Config, dump, load
+from turnbudget.voice.time import clock
 
 
 @click.group(cls=Teaching, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from voice.errors import ComponentError
+from turnbudget.voice.errors import ComponentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,8 +43,8 @@ def whole(place: Path) -> bool:
 def keep(name: str, make: Callable[[Path], None]) -> Path:
     """Return the cached folder *name*; have *make* fill a new one if it is absent, half-made or corrupt.
 
-    Blocks, perhaps for long: call it in a thread. Raises :class:`~voice.errors.ComponentError` if the
-    folder cannot be written, and whatever *make* raises.
+    Blocks, perhaps for long: call it in a thread. Raises :class:`~turnbudget.voice.errors.ComponentError` if
+    the folder cannot be written, and whatever *make* raises.
     """
     place = folder() / name
     if whole(place):

@@ -10,19 +10,19 @@ import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from agents.backends.attempt import Call, attempt
-from agents.backends.backend import BackendError, Stopwatch, nobody
-from agents.backends.http import Pool, Request
-from agents.backends.messages import MessagesReader
-from agents.backends.secret import from_environment
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.agents.backends.attempt import Call, attempt
+from turnbudget.agents.backends.backend import BackendError, Stopwatch, nobody
+from turnbudget.agents.backends.http import Pool, Request
+from turnbudget.agents.backends.messages import MessagesReader
+from turnbudget.agents.backends.secret import from_environment
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from agents.backends.backend import Delta, Message, Prompt, Told
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Delta, Message, Prompt, Told
+    from turnbudget.voice.time.budget import Budget
 
 Speed: TypeAlias = Literal["standard", "fast"]
 
@@ -66,7 +66,7 @@ class AnthropicBackend:
         return f"AnthropicBackend({self.model!r}, speed={self.speed!r})"
 
     async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
-        """Yield the answer; see :class:`~agents.backends.backend.Backend`. One record a speed tried."""
+        """Yield the answer; see ``Backend``. One record a speed tried."""
         speeds: tuple[Speed, ...] = (self.speed, "standard")
         if self.speed == "standard" or self._limited():
             speeds = ("standard",)

@@ -10,18 +10,18 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from agents.backends.backend import BackendError
-from agents.backends.sse import EventStream
-from voice import clock
-from voice.clock import MS
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.sse import EventStream
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
-    from agents.backends.backend import Delta, Stopwatch, Told
-    from agents.backends.http import Pool, Reply, Request
-    from agents.backends.sse import Event
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Delta, Stopwatch, Told
+    from turnbudget.agents.backends.http import Pool, Reply, Request
+    from turnbudget.agents.backends.sse import Event
+    from turnbudget.voice.time.budget import Budget
 
 USAGE_US: Final = 60 * MS
 """How long usage is waited for behind a whole answer: it comes with the same packet or the next."""

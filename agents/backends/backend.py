@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from voice import clock
-from voice.errors import ComponentError
-from voice.words.sentences import Sentences
+from turnbudget.voice.errors import ComponentError
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from voice.budget import Budget
+    from turnbudget.voice.time.budget import Budget
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 Ending: TypeAlias = Literal["done", "cancelled", "failed"]

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.backends.backend import BackendError, ToolCall
-from agents.backends.loose import count, loaded, table, words
+from turnbudget.agents.backends.backend import BackendError, ToolCall
+from turnbudget.agents.backends.loose import count, loaded, table, words
 
 
 @dataclass(slots=True)

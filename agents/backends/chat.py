@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.backends.answer import AnswerText
-from agents.backends.backend import BackendError, Delta
-from agents.backends.calls import ToolCalls
-from agents.backends.loose import complaint, count, known, loaded, rows, span, table, words
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.answer import AnswerText
+from turnbudget.agents.backends.backend import BackendError, Delta
+from turnbudget.agents.backends.calls import ToolCalls
+from turnbudget.agents.backends.loose import complaint, count, known, loaded, rows, span, table, words
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.backends.sse import Event
+    from turnbudget.agents.backends.sse import Event
 
 DONE: Final = "[DONE]"
 REASONING: Final = ("reasoning_content", "reasoning")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.backends.running import closing
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.backends.running import closing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
-    from agents.backends.backend import Backend, Timing
+    from turnbudget.agents.backends.backend import Backend, Timing
 
 PROMPT: Final = Prompt((Message("system", "You are brief."), Message("user", "Count from one to ten.")))
 LONG_US: Final = 30 * SECOND
@@ -23,7 +23,7 @@ GONE_US: Final = 50 * MS
 
 
 async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> tuple[str, ...]:
-    """Return every promise of :class:`~agents.backends.backend.Backend` that this one breaks, none if ().
+    """Return every promise of ``Backend`` that this one breaks, none if ().
 
     It asks *prompt*, which should have an answer of several words, five times, and closes the backend.
     """

@@ -12,25 +12,25 @@ import contextlib
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import LOST, BackendError, Delta
-from agents.backends.running import Running
-from voice import clock
-from voice.clock import MS
-from voice.crew import Crew
+from turnbudget.agents.backends.backend import LOST, BackendError, Delta
+from turnbudget.agents.backends.running import Running
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
-    from agents.backends.backend import Prompt, Told
-    from agents.backends.plan import Terms
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Prompt, Told
+    from turnbudget.agents.backends.plan import Terms
+    from turnbudget.voice.time.budget import Budget
 
 TRIES: Final = 2
 """Attempts at one backend before the turn's first token."""
 
 
 class Contest:
-    """The attempts at one *prompt*; see :mod:`agents.backends.modes` for who wins."""
+    """The attempts at one *prompt*; see :mod:`turnbudget.agents.backends.modes` for who wins."""
 
     def __init__(self, mode: Terms, prompt: Prompt, budget: Budget, told: Told) -> None:
         self._mode = mode

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from yarl import URL
 
-from agents.backends.backend import BackendError, Stopwatch
-from agents.backends.loose import loaded
-from agents.backends.refusal import OK, refused
-from voice import clock
-from voice.clock import MS
-from voice.errors import ConfigError
+from turnbudget.agents.backends.backend import BackendError, Stopwatch
+from turnbudget.agents.backends.loose import loaded
+from turnbudget.agents.backends.refusal import OK, refused
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.backends.secret import Secret
-    from voice.budget import Budget
+    from turnbudget.agents.backends.secret import Secret
+    from turnbudget.voice.time.budget import Budget
 
 KEPT_S: Final = 300
 """Seconds an idle connection is kept: longer than a caller is silent."""

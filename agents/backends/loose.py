@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.backends.backend import BackendError
+from turnbudget.agents.backends.backend import BackendError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agents.backends.answer import AnswerText
-from agents.backends.backend import BackendError, Delta, ToolCall
-from agents.backends.loose import complaint, count, known, loaded, table, words
+from turnbudget.agents.backends.answer import AnswerText
+from turnbudget.agents.backends.backend import BackendError, Delta, ToolCall
+from turnbudget.agents.backends.loose import complaint, count, known, loaded, table, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.backends.sse import Event
+    from turnbudget.agents.backends.sse import Event
 
 
 class MessagesReader:

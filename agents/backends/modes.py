@@ -19,20 +19,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import Prompt, nobody
-from agents.backends.contest import Contest
-from agents.backends.plan import PATIENCE, Patience, Plan
-from agents.backends.running import closing
-from voice import clock
-from voice.clock import MS
-from voice.crew import Crew
-from voice.forecast import Cost, Forecast
+from turnbudget.agents.backends.backend import Prompt, nobody
+from turnbudget.agents.backends.contest import Contest
+from turnbudget.agents.backends.plan import PATIENCE, Patience, Plan
+from turnbudget.agents.backends.running import closing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.forecast import Cost, Forecast
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agents.backends.backend import Backend, Delta, Told
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Backend, Delta, Told
+    from turnbudget.voice.time.budget import Budget
 
 CHECKPOINT_US: Final = 450 * MS
 LATE_US: Final = 300 * MS
@@ -58,7 +58,7 @@ class Mode:
         self.forecast = forecast or Forecast({backend.name: Cost(0, LATE_US) for backend in backends})
 
     async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
-        """Yield the answer; see :class:`~agents.backends.backend.Backend`. One record an attempt."""
+        """Yield the answer; see ``Backend``. One record an attempt."""
         async with closing(Contest(self, prompt, budget, told).deltas()) as deltas:
             async for delta in deltas:
                 yield delta

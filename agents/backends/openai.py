@@ -10,20 +10,20 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agents.backends.attempt import Call, attempt
-from agents.backends.backend import BackendError, Stopwatch, nobody
-from agents.backends.chat import ChatReader
-from agents.backends.http import Pool, Request, checked
-from agents.backends.loose import rows, table, words
-from agents.backends.secret import from_environment
-from voice import clock
-from voice.errors import ConfigError
+from turnbudget.agents.backends.attempt import Call, attempt
+from turnbudget.agents.backends.backend import BackendError, Stopwatch, nobody
+from turnbudget.agents.backends.chat import ChatReader
+from turnbudget.agents.backends.http import Pool, Request, checked
+from turnbudget.agents.backends.loose import rows, table, words
+from turnbudget.agents.backends.secret import from_environment
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from agents.backends.backend import Delta, Message, Prompt, Told, Tool
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Delta, Message, Prompt, Told, Tool
+    from turnbudget.voice.time.budget import Budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class OpenAIBackend:
         return f"OpenAIBackend({str(self._pool.url)!r}, {self.model!r})"
 
     async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
-        """Yield the answer; see :class:`~agents.backends.backend.Backend`."""
+        """Yield the answer; see :class:`~turnbudget.agents.backends.backend.Backend`."""
         watch = Stopwatch(self.name, self.model)
         watch.know(tier_asked=self._tier)
         reader = ChatReader(thinking=self.dialect.thinking)

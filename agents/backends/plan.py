@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from voice.clock import MS, SECOND
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
-    from agents.backends.backend import Backend
-    from voice.forecast import Forecast
+    from turnbudget.agents.backends.backend import Backend
+    from turnbudget.voice.time.forecast import Forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import BackendError
-from agents.backends.loose import complaint, loaded
-from voice import clock
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.loose import complaint, loaded
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

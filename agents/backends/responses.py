@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agents.backends.answer import AnswerText
-from agents.backends.backend import BackendError, Delta
-from agents.backends.calls import ToolCalls
-from agents.backends.loose import complaint, count, known, loaded, table, words
+from turnbudget.agents.backends.answer import AnswerText
+from turnbudget.agents.backends.backend import BackendError, Delta
+from turnbudget.agents.backends.calls import ToolCalls
+from turnbudget.agents.backends.loose import complaint, count, known, loaded, table, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.backends.backend import Prompt
-    from agents.backends.sse import Event
+    from turnbudget.agents.backends.backend import Prompt
+    from turnbudget.agents.backends.sse import Event
 
 LEAST: Final = 16
 """The API refuses a lower limit of output tokens."""

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
-from agents.backends.attempt import learn, note, recorded
-from agents.backends.backend import BackendError, Message, Stopwatch, nobody
-from agents.backends.http import Pool
-from agents.backends.responses import Forgotten, ResponsesReader, request
-from agents.backends.secret import from_environment
-from agents.backends.sse import LIMIT, Event
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.agents.backends.attempt import learn, note, recorded
+from turnbudget.agents.backends.backend import BackendError, Message, Stopwatch, nobody
+from turnbudget.agents.backends.http import Pool
+from turnbudget.agents.backends.responses import Forgotten, ResponsesReader, request
+from turnbudget.agents.backends.secret import from_environment
+from turnbudget.agents.backends.sse import LIMIT, Event
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from agents.backends.backend import Delta, Prompt, Told
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Delta, Prompt, Told
+    from turnbudget.voice.time.budget import Budget
 
 URL: Final = "wss://api.openai.com/v1"
 KEY: Final = "OPENAI_API_KEY"
@@ -84,7 +84,7 @@ class ResponsesBackend:
         return f"ResponsesBackend({self.model!r})"
 
     async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
-        """Yield the answer; see :class:`~agents.backends.backend.Backend`."""
+        """Yield the answer; see :class:`~turnbudget.agents.backends.backend.Backend`."""
         watch = Stopwatch(self.name, self.model)
         watch.know(tier_asked=self._tier)
         with clock.beyond(), recorded(watch, told):

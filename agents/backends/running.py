@@ -9,17 +9,17 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from agents.backends.backend import BackendError
-from voice import clock
-from voice.words.sentences import Sentences
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     import asyncio
     import itertools
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-    from agents.backends.backend import Backend, Delta, Prompt, Timing, Told
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Backend, Delta, Prompt, Timing, Told
+    from turnbudget.voice.time.budget import Budget
 
 
 class Running:

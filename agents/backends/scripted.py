@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.attempt import note, recorded
-from agents.backends.backend import BackendError, Delta, Stopwatch, ToolCall, nobody
-from voice import clock
-from voice.clock import MS
+from turnbudget.agents.backends.attempt import note, recorded
+from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch, ToolCall, nobody
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agents.backends.backend import Prompt, Told
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Prompt, Told
+    from turnbudget.voice.time.budget import Budget
 
 FIRST_US: Final = 100 * MS
 EACH_US: Final = 20 * MS
@@ -76,7 +76,7 @@ class ScriptedBackend:
         self._prewarm_us = prewarm_us
 
     async def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
-        """Yield what the script says; see :class:`~agents.backends.backend.Backend`."""
+        """Yield what the script says; see :class:`~turnbudget.agents.backends.backend.Backend`."""
         script = self._scripts[min(len(self.asked), len(self._scripts) - 1)]
         self.asked.append(prompt)
         watch = Stopwatch(self.name, "script")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 
 class Secret:

@@ -1,7 +1,7 @@
 """A number that knows where it comes from: a simulation is worth what its constants are worth.
 
-Formulas use it as the float it is; what :mod:`agents.simulated.explain` prints beside a term is its mark.
-A number without a mark was given by the user.
+Formulas use it as the float it is; what :mod:`turnbudget.agents.simulated.explain` prints beside a term is
+its mark. A number without a mark was given by the user.
 """
 
 from __future__ import annotations

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from agents.backends.attempt import recorded
-from agents.backends.backend import BackendError, Delta, Message, Stopwatch, nobody
-from agents.simulated.draft import Draft
-from agents.simulated.law import Law
-from agents.simulated.prefixes import Prefixes, pieces, size
-from agents.simulated.words import Echo
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.agents.backends.attempt import recorded
+from turnbudget.agents.backends.backend import BackendError, Delta, Message, Stopwatch, nobody
+from turnbudget.agents.simulated.draft import Draft
+from turnbudget.agents.simulated.law import Law
+from turnbudget.agents.simulated.prefixes import Prefixes, pieces, size
+from turnbudget.agents.simulated.words import Echo
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from agents.backends.backend import Prompt, Timing, Told
-    from agents.simulated.remote import Remote
-    from agents.simulated.words import Words
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Prompt, Timing, Told
+    from turnbudget.agents.simulated.remote import Remote
+    from turnbudget.agents.simulated.words import Words
+    from turnbudget.voice.time.budget import Budget
 
 MINUTE_US: Final = 60 * SECOND
 

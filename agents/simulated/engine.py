@@ -2,8 +2,8 @@
 
 It is an account, settled up to now whenever somebody looks: between two looks nothing can change that was
 not known before, so steps, deliveries and departures are the same as if it had run on its own. Those who
-wait for tokens keep its watch (:mod:`agents.simulated.watch`). Nothing of a finished request is kept but
-its place in the prompt cache, which is as large as the memory beside the weights.
+wait for tokens keep its watch (:mod:`turnbudget.agents.simulated.watch`). Nothing of a finished request is
+kept but its place in the prompt cache, which is as large as the memory beside the weights.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.attempt import recorded
-from agents.backends.backend import BackendError, Delta, Stopwatch, nobody
-from agents.simulated.physics import priced
-from agents.simulated.prefixes import pieces, size
-from agents.simulated.ride import Ride
-from agents.simulated.scheduler import Scheduler
-from agents.simulated.watch import Watch
-from agents.simulated.words import Echo
-from voice import clock
+from turnbudget.agents.backends.attempt import recorded
+from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch, nobody
+from turnbudget.agents.simulated.physics import priced
+from turnbudget.agents.simulated.prefixes import pieces, size
+from turnbudget.agents.simulated.ride import Ride
+from turnbudget.agents.simulated.scheduler import Scheduler
+from turnbudget.agents.simulated.watch import Watch
+from turnbudget.agents.simulated.words import Echo
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from agents.backends.backend import Prompt, Timing, Told
-    from agents.simulated.hardware import Instance
-    from agents.simulated.words import Words
-    from voice.budget import Budget
+    from turnbudget.agents.backends.backend import Prompt, Timing, Told
+    from turnbudget.agents.simulated.hardware import Instance
+    from turnbudget.agents.simulated.words import Words
+    from turnbudget.voice.time.budget import Budget
 
 FORGET: Final = 64
 """So many deadlines of those who left are not worth sweeping."""

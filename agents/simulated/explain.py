@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.simulated import physics
-from agents.simulated.constant import origin, weakest
-from agents.simulated.hardware import Instance
+from turnbudget.agents.simulated import physics
+from turnbudget.agents.simulated.constant import origin, weakest
+from turnbudget.agents.simulated.hardware import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agents.simulated.constant import Mark
-    from agents.simulated.presets import Preset
-    from agents.simulated.remote import Remote
+    from turnbudget.agents.simulated.constant import Mark
+    from turnbudget.agents.simulated.presets import Preset
+    from turnbudget.agents.simulated.remote import Remote
 
 
 @dataclass(frozen=True, slots=True)

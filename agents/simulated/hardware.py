@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 LARGEST: Final = 1e21
 """Beyond any quantity here; a value above is a slip of the unit."""

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
-from agents.simulated.constant import AS_OF, Constant, Mark
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.engine import Engine
-from agents.simulated.hardware import Instance
-from agents.simulated.presets import PRESETS
-from agents.simulated.remote import Remote
-from voice.errors import ConfigError
+from turnbudget.agents.simulated.constant import AS_OF, Constant, Mark
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.engine import Engine
+from turnbudget.agents.simulated.hardware import Instance
+from turnbudget.agents.simulated.presets import PRESETS
+from turnbudget.agents.simulated.remote import Remote
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from agents.simulated.presets import Preset
-    from agents.simulated.words import Words
+    from turnbudget.agents.simulated.presets import Preset
+    from turnbudget.agents.simulated.words import Words
 
 S = TypeVar("S", bound=msgspec.Struct)
 PREFIX: Final = "simulated:"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from agents.simulated.hardware import Instance, Model, Price, Speculation
+    from turnbudget.agents.simulated.hardware import Instance, Model, Price, Speculation
 
 US: Final = 1e6
 CONTEXT: Final = 1_500

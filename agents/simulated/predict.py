@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agents.simulated import physics
-from voice.errors import ConfigError
+from turnbudget.agents.simulated import physics
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
-    from agents.simulated.hardware import Instance
+    from turnbudget.agents.simulated.hardware import Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agents.backends.backend import Message
+    from turnbudget.agents.backends.backend import Message
 
 BLOCK: Final = 16
 """Tokens in a block of the cache (vLLM's default; assumed of others)."""

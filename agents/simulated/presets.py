@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from agents.simulated.constant import Constant, marked
-from agents.simulated.hardware import (
+from turnbudget.agents.simulated.constant import Constant, marked
+from turnbudget.agents.simulated.hardware import (
     Chip,
     Dataflow,
     Instance,
@@ -22,10 +22,10 @@ from agents.simulated.hardware import (
     Price,
     Schedule,
 )
-from agents.simulated.physics import priced
-from agents.simulated.published import APIS, fast_mode
-from agents.simulated.remote import Remote
-from voice.errors import ConfigError
+from turnbudget.agents.simulated.physics import priced
+from turnbudget.agents.simulated.published import APIS, fast_mode
+from turnbudget.agents.simulated.remote import Remote
+from turnbudget.voice.errors import ConfigError
 
 Preset: TypeAlias = Instance | Remote
 

@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from agents.simulated.constant import Constant, Mark
-from agents.simulated.hardware import Price
-from agents.simulated.law import fitted
-from agents.simulated.remote import Remote
-from voice.clock import MS, SECOND
+from turnbudget.agents.simulated.constant import Constant, Mark
+from turnbudget.agents.simulated.hardware import Price
+from turnbudget.agents.simulated.law import fitted
+from turnbudget.agents.simulated.remote import Remote
+from turnbudget.voice.time.clock import MS, SECOND
 
 EVAL: Final = "kwindla/aiewf-eval, 30 turns"
 _GUESS: Final[tuple[float, Mark, str]] = (80, "assumed", "no source; the order of hosted models")

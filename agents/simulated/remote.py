@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.simulated.hardware import Part, Price
-from agents.simulated.law import Law
-from agents.simulated.prefixes import BLOCK
-from voice.clock import SECOND
+from turnbudget.agents.simulated.hardware import Part, Price
+from turnbudget.agents.simulated.law import Law
+from turnbudget.agents.simulated.prefixes import BLOCK
+from turnbudget.voice.time.clock import SECOND
 
 
 class Remote(Part, frozen=True, kw_only=True):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents.backends.backend import BackendError, Message
+from turnbudget.agents.backends.backend import BackendError, Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agents.backends.backend import Stopwatch
+    from turnbudget.agents.backends.backend import Stopwatch
 
 CUT: Final = "cut at max_tokens"
 """The flag of an answer that would have gone on."""

@@ -11,15 +11,15 @@ from collections import deque
 from random import Random
 from typing import TYPE_CHECKING
 
-from agents.backends.backend import BackendError
-from agents.simulated import physics
-from agents.simulated.prefixes import Prefixes
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.simulated import physics
+from turnbudget.agents.simulated.prefixes import Prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agents.simulated.hardware import Instance, Speculation
-    from agents.simulated.ride import Ride
+    from turnbudget.agents.simulated.hardware import Instance, Speculation
+    from turnbudget.agents.simulated.ride import Ride
 
 
 class Scheduler:

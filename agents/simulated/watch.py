@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

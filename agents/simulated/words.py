@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from rapidfuzz import fuzz, process
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from agents.backends.backend import Prompt
+    from turnbudget.agents.backends.backend import Prompt
 
 
 class Words(Protocol):

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agents.values.reading import Reading
-from agents.values.words import unspelled
+from turnbudget.agents.values.reading import Reading
+from turnbudget.agents.values.words import unspelled
 
 if TYPE_CHECKING:
-    from agents.values.words import Choice
+    from turnbudget.agents.values.words import Choice
 
 STREET: Final = "What are the house number and the street?"
 CITY: Final = "And the city and state?"

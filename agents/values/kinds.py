@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agents.values.address import CITY, GO_ON, POSTCODE, STREET, Address
-from agents.values.numbers import TELEPHONE, TOO_MANY, Digits, amount, number
-from agents.values.when import day, time
-from agents.values.words import Choice, Known, free, name, spelled, yes_no
-from voice.errors import ConfigError
+from turnbudget.agents.values.address import CITY, GO_ON, POSTCODE, STREET, Address
+from turnbudget.agents.values.numbers import TELEPHONE, TOO_MANY, Digits, amount, number
+from turnbudget.agents.values.when import day, time
+from turnbudget.agents.values.words import Choice, Known, free, name, spelled, yes_no
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.values.reading import Reader
+    from turnbudget.agents.values.reading import Reader
 
 KINDS: Final = (
     *("address", "amount", "choice", "date", "digits", "name", "number", "phone", "spelled", "text"),

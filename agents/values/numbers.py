@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from agents.values.reading import Reading
+from turnbudget.agents.values.reading import Reading
 
 _UNIT: Final = r"(?:dollars?|bucks?|usd|euros?|pounds?)"
 _AMOUNT: Final = re.compile(

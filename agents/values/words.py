@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz import fuzz
 
-from agents.phrases import words_in
-from agents.values.reading import Reading
+from turnbudget.agents.phrases import words_in
+from turnbudget.agents.values.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

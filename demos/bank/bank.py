@@ -14,18 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agents.config import read
-from agents.form import Form
-from council.council import Council
-from council.seat import Seat
-from demos.bank.books import DOES, Books, make
-from voice import clock
+from turnbudget.agents.config import read
+from turnbudget.agents.form import Form
+from turnbudget.council.council import Council
+from turnbudget.council.seat import Seat
+from turnbudget.demos.bank.books import DOES, Books, make
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agents.backends.backend import Backend
-    from council.actions import Tool
+    from turnbudget.agents.backends.backend import Backend
+    from turnbudget.council.actions import Tool
 
 CONFIG: Final = Path(__file__).with_name("bank.toml")
 CALLER: Final = "1001"

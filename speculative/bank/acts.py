@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.moves import Move, same_move
-from speculative.bank.words import content
+from turnbudget.speculative.bank.moves import Move, same_move
+from turnbudget.speculative.bank.words import content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

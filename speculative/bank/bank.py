@@ -44,8 +44,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import msgspec
 
-from speculative.bank.words import CHOICES, Classes
-from voice.errors import ConfigError
+from turnbudget.speculative.bank.words import CHOICES, Classes
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

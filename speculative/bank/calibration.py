@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.bank import Calibration
+from turnbudget.speculative.bank.bank import Calibration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

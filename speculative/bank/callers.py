@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.words import content
+from turnbudget.speculative.bank.words import content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

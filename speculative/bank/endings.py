@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, get_args
 
-from speculative.bank.bank import ANYWHERE, Bank, Ending, Span
-from speculative.bank.guess import Guesser
-from speculative.bank.words import Classes, general, tokens
+from turnbudget.speculative.bank.bank import ANYWHERE, Bank, Ending, Span
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.words import Classes, general, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from speculative.bank.words import content
+from turnbudget.speculative.bank.words import content
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

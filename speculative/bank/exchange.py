@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from voice.asr.text import is_words, spoken
+from turnbudget.voice.asr.text import is_words, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from speculative.bank.acts import Acts
-from speculative.bank.calibration import honest
-from speculative.bank.examples import Examples
-from speculative.bank.moves import moves, template
-from speculative.bank.slots import TEXT, Slot, filled, told
-from speculative.bank.words import answered, content
+from turnbudget.speculative.bank.acts import Acts
+from turnbudget.speculative.bank.calibration import honest
+from turnbudget.speculative.bank.examples import Examples
+from turnbudget.speculative.bank.moves import moves, template
+from turnbudget.speculative.bank.slots import TEXT, Slot, filled, told
+from turnbudget.speculative.bank.words import answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from speculative.bank.bank import Bank, Caller, Reply, State
+    from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State
 
 MOST: Final = 5
 """More guesses are not given."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from speculative.bank.acts import ALIKE
-from speculative.bank.moves import moves, same_move, told_something
+from turnbudget.speculative.bank.acts import ALIKE
+from turnbudget.speculative.bank.moves import moves, same_move, told_something
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from speculative.bank.bank import Reply
-    from speculative.bank.words import Classes
+    from turnbudget.speculative.bank.bank import Reply
+    from turnbudget.speculative.bank.words import Classes
 
 Verdict = Literal["same", "other", "misfit"]
 

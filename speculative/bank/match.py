@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from agents.phrases import words_in
-from speculative.bank.words import alike, content, tokens
-from speculative.guard import may_share, risks
+from turnbudget.agents.phrases import words_in
+from turnbudget.speculative.bank.words import alike, content, tokens
+from turnbudget.speculative.guard import may_share, risks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from speculative.bank.bank import Reply, State
-    from speculative.bank.guess import Candidate, Guesser
+    from turnbudget.speculative.bank.bank import Reply, State
+    from turnbudget.speculative.bank.guess import Candidate, Guesser
 
 THRESHOLD: Final = 0.4
 """Odds from which a reply may be spoken; chosen on held-out dialogues, see ``turnbudget mine``."""

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from speculative.bank import callers
-from speculative.bank.acts import Acts
-from speculative.bank.bank import Bank, Caller, Reply, State
-from speculative.bank.calibration import Trial, calibrated
-from speculative.bank.endings import learned
-from speculative.bank.exchange import Exchange, Turns, exchanges
-from speculative.bank.guess import Guesser
-from speculative.bank.moves import Move, moves, told_something
-from speculative.bank.rehearse import trials
-from speculative.bank.slots import Slot, named, told
-from speculative.bank.templates import Said, Template, template
-from speculative.bank.words import CHOICES, Classes, answered, content
+from turnbudget.speculative.bank import callers
+from turnbudget.speculative.bank.acts import Acts
+from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State
+from turnbudget.speculative.bank.calibration import Trial, calibrated
+from turnbudget.speculative.bank.endings import learned
+from turnbudget.speculative.bank.exchange import Exchange, Turns, exchanges
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.moves import Move, moves, told_something
+from turnbudget.speculative.bank.rehearse import trials
+from turnbudget.speculative.bank.slots import Slot, named, told
+from turnbudget.speculative.bank.templates import Said, Template, template
+from turnbudget.speculative.bank.words import CHOICES, Classes, answered, content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

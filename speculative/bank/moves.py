@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
-from speculative.bank.words import CHOICES, Classes, alike, content, emptied, unnumbered
+from turnbudget.speculative.bank.words import CHOICES, Classes, alike, content, emptied, unnumbered
 
 Kind = Literal["question", "statement", "farewell"]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.calibration import Trial
-from speculative.bank.exchange import Exchange, Turns, exchanges
-from speculative.bank.judge import Verdict, judge
-from speculative.bank.match import Match, Miss, match
+from turnbudget.speculative.bank.calibration import Trial
+from turnbudget.speculative.bank.exchange import Exchange, Turns, exchanges
+from turnbudget.speculative.bank.judge import Verdict, judge
+from turnbudget.speculative.bank.match import Match, Miss, match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from speculative.bank.guess import Guesser
+    from turnbudget.speculative.bank.guess import Guesser
 
 THRESHOLDS: Final = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 

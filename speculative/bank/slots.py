@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank.words import Classes, values
+from turnbudget.speculative.bank.words import Classes, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

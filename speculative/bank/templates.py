@@ -11,14 +11,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agents.values.when import time
-from speculative.bank.bank import HOLE, RESULT
-from speculative.bank.slots import TEXT, Slot, same_value
+from turnbudget.agents.values.when import time
+from turnbudget.speculative.bank.bank import HOLE, RESULT
+from turnbudget.speculative.bank.slots import TEXT, Slot, same_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from speculative.bank.moves import Move
+    from turnbudget.speculative.bank.moves import Move
 
 MOST: Final = 0.6
 """A hole is the slot that it was filled from in so many of the cases."""

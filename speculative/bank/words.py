@@ -10,17 +10,17 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from agents.phrases import words_in
-from agents.values.address import Address
-from agents.values.heard import plain
-from agents.values.numbers import amount
-from agents.values.when import day, time
-from agents.values.words import free
+from turnbudget.agents.phrases import words_in
+from turnbudget.agents.values.address import Address
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.numbers import amount
+from turnbudget.agents.values.when import day, time
+from turnbudget.agents.values.words import free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from agents.values.reading import Reader
+    from turnbudget.agents.values.reading import Reader
 
 Classes = tuple[tuple[str, tuple[str, ...]], ...]
 """Choices: what each is called, and the words it is chosen from."""

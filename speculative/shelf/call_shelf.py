@@ -8,18 +8,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from speculative.shelf.held import Held, Key
-from speculative.shelf.pieces import beginnings, pieces, plain
-from speculative.shelf.renders import Renders
-from speculative.shelf.whole import every_piece, whole
-from voice.errors import TtsError
+from turnbudget.speculative.shelf.held import Held, Key
+from turnbudget.speculative.shelf.pieces import beginnings, pieces, plain
+from turnbudget.speculative.shelf.renders import Renders
+from turnbudget.speculative.shelf.whole import every_piece, whole
+from turnbudget.voice.errors import TtsError
 
 if TYPE_CHECKING:
-    from speculative.shelf.held import Kept
-    from speculative.shelf.shelf import Shelf
-    from voice.budget import Budget
-    from voice.crew import Crew
-    from voice.tts.synthesizer import Speech
+    from turnbudget.speculative.shelf.held import Kept
+    from turnbudget.speculative.shelf.shelf import Shelf
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
+    from turnbudget.voice.tts.synthesizer import Speech
 
 MOST_BYTES: Final = 8 << 20
 """Four minutes of speech a call."""

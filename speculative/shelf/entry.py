@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from speculative.shelf.held import Key
-from voice import audio
-from voice.tts import finish
-from voice.tts.synthesizer import Speech
+from turnbudget.speculative.shelf.held import Key
+from turnbudget.voice.sound import audio
+from turnbudget.voice.tts import finish
+from turnbudget.voice.tts.synthesizer import Speech
 
 FORM: Final = f"int16 {audio.RATE} Hz, finish {finish.EDITION}"
 """How samples are kept; another form is another voice."""

@@ -7,14 +7,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
 
-from voice import audio
-from voice.errors import TtsError
-from voice.tts.finish import longest_us, shortest_us
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.tts.finish import longest_us, shortest_us
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from voice.tts.synthesizer import Speech
+    from turnbudget.voice.tts.synthesizer import Speech
 
 K = TypeVar("K")
 Origin = Literal["rendered", "disk"]
@@ -23,7 +23,7 @@ OVERHEAD: Final = 1_024
 """Bytes that an entry takes beside its samples: objects, text, its place in the table; rounded up."""
 FASTEST: Final = 200 / 450
 SLOWEST: Final = 200 / 80
-"""The pace of the fastest and the slowest voice that can be chosen (:mod:`voice.tts.choose`)."""
+"""The pace of the fastest and the slowest voice that can be chosen (:mod:`turnbudget.voice.tts.choose`)."""
 
 
 class Key(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from speculative.shelf.held import Held, Key, Origin
-    from speculative.shelf.store import Stored
+    from turnbudget.speculative.shelf.held import Held, Key, Origin
+    from turnbudget.speculative.shelf.store import Stored
 
 
 @dataclass(frozen=True, slots=True)

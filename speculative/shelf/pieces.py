@@ -1,6 +1,7 @@
 """What the shelf goes by: the pieces a reply is rendered in, to the letter but for white space.
 
-The turn cuts a reply with :mod:`voice.words.text` and :mod:`voice.words.sentences`; so does this.
+The turn cuts a reply with :mod:`turnbudget.voice.words.text` and :mod:`turnbudget.voice.words.sentences`; so
+does this.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from voice.words.sentences import split
-from voice.words.text import speakable
+from turnbudget.voice.words.sentences import split
+from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

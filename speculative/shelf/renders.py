@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from voice import clock
-from voice.errors import TtsError
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from speculative.shelf.held import Kept
-    from voice.budget import Budget
-    from voice.crew import Crew
+    from turnbudget.speculative.shelf.held import Kept
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
 
 K = TypeVar("K")
 

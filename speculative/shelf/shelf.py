@@ -2,7 +2,8 @@
 
 The shelf is asked with the words of a *reply*, never with the caller's: what to say is decided before, with
 the dialogue known, and the shelf only knows how it sounds. It keeps what it is told to keep, and never what
-passes by. What holds a caller's data is kept in that call's own shelf (:mod:`speculative.shelf.call_shelf`).
+passes by. What holds a caller's data is kept in that call's own shelf
+(:mod:`turnbudget.speculative.shelf.call_shelf`).
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from speculative.shelf.call_shelf import CallShelf
-from speculative.shelf.held import Held, Kept, Key, checked
-from speculative.shelf.listing import Entry, listing
-from speculative.shelf.pieces import beginnings, pieces, plain
-from speculative.shelf.renders import Renders
-from speculative.shelf.warming import WarmUp
-from speculative.shelf.whole import every_piece, whole
-from voice import clock
-from voice.crew import Crew
-from voice.errors import TtsError
+from turnbudget.speculative.shelf.call_shelf import CallShelf
+from turnbudget.speculative.shelf.held import Held, Kept, Key, checked
+from turnbudget.speculative.shelf.listing import Entry, listing
+from turnbudget.speculative.shelf.pieces import beginnings, pieces, plain
+from turnbudget.speculative.shelf.renders import Renders
+from turnbudget.speculative.shelf.warming import WarmUp
+from turnbudget.speculative.shelf.whole import every_piece, whole
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from speculative.shelf.store import Store, Stored
-    from voice.budget import Budget
-    from voice.tts.synthesizer import Speech, Synthesizer
+    from turnbudget.speculative.shelf.store import Store, Stored
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
 WRITES: Final = 64
 """So many entries may be on their way to the disk; a disk that is slower gets no more."""

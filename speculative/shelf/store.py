@@ -19,17 +19,17 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from speculative.shelf import entry, files
-from speculative.shelf.entry import Corrupt
-from speculative.shelf.files import REMNANT
-from voice import cache
+from turnbudget.speculative.shelf import entry, files
+from turnbudget.speculative.shelf.entry import Corrupt
+from turnbudget.speculative.shelf.files import REMNANT
+from turnbudget.voice import cache
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
-    from speculative.shelf.held import Key
-    from voice.tts.synthesizer import Speech
+    from turnbudget.speculative.shelf.held import Key
+    from turnbudget.voice.tts.synthesizer import Speech
 
 VERSION: Final = "1"
 SUFFIX: Final = ".speech"

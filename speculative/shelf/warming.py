@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from speculative.shelf.held import Key
-    from speculative.shelf.store import Store, Stored
+    from turnbudget.speculative.shelf.held import Key
+    from turnbudget.speculative.shelf.store import Store, Stored
 
 
 @dataclass(slots=True)

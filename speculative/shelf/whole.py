@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from speculative.shelf.pieces import pieces
-from voice import audio
-from voice.clock import MS
-from voice.errors import TtsError
-from voice.tts.synthesizer import Speech
+from turnbudget.speculative.shelf.pieces import pieces
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.tts.synthesizer import Speech
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

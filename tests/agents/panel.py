@@ -6,15 +6,15 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
-from agents.agent import Opinion
-from council.council import Council
-from council.seat import Seat
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.agents.agent import Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.seat import Seat
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 EVER = 10_000 * SECOND
 FIRST_US, LAST_US = 500 * MS, 3 * SECOND

@@ -9,11 +9,11 @@ import socket
 import struct
 from dataclasses import dataclass, field
 
-from agents.backends.backend import Message, Prompt
-from agents.backends.openai import OpenAIBackend
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import Message, Prompt
+from turnbudget.agents.backends.openai import OpenAIBackend
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Hi")), max_tokens=40)
 WAIT = 300 * MS

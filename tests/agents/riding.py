@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import aclosing
 from random import Random
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.simulated.ride import Ride
-from agents.simulated.scheduler import Scheduler
-from voice import clock
-from voice.budget import Budget
-from voice.clock import SECOND
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.simulated.ride import Ride
+from turnbudget.agents.simulated.scheduler import Scheduler
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import SECOND
 
 FAR_US = 10**15
 BANK = Message("system", "You answer for a bank. " * 20)

@@ -11,13 +11,13 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from agents.agent import Opinion
-from council.client import NODELAY
-from council.serve import Worker
-from turnbudget import mosquitto
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.agents.agent import Opinion
+from turnbudget.council.remote.client import NODELAY
+from turnbudget.council.remote.serve import Worker
+from turnbudget.testing import mosquitto
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 needs_mosquitto = pytest.mark.skipif(not mosquitto.found(), reason="mosquitto is not installed")
 

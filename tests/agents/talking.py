@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from stage import Played, after, check_account, play
 
-from agents.backends.modes import Mode
-from agents.backends.plan import Plan
-from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from agents.solo import LlmResponder
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.modes import Mode
+from turnbudget.agents.backends.plan import Plan
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
+from turnbudget.agents.solo import LlmResponder
+from turnbudget.voice.time.clock import MS, SECOND
 
 BUDGET = 800 * MS
 WHOLE = "Your balance is ten dollars. Your savings are forty two dollars."

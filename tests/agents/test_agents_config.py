@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from agents.backends.scripted import ScriptedBackend
-from agents.config import read
-from agents.form import Form
-from voice.errors import ConfigError
+from turnbudget.agents.backends.scripted import ScriptedBackend
+from turnbudget.agents.config import read
+from turnbudget.agents.form import Form
+from turnbudget.voice.errors import ConfigError
 
 FILE = r"""
 [[agent]]

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from agents.agent import Action, Opinion
-from agents.check import check_agent, proven
-from voice import clock
-from voice.clock import MS, SECOND
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.agents.check import check_agent, proven
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Good:

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from agents.agent import Context
-from agents.check import check_agent
-from agents.faq import Faq, Passage, load
-from voice.budget import Budget
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Context
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.faq import Faq, Passage, load
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time.budget import Budget
 
 GUIDE = """# Our bank
 

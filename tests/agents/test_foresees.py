@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import PERSON, Context, Foresees
-from agents.backends.scripted import ScriptedBackend, says
-from agents.faq import Faq, Passage
-from agents.handoff import Handoff
-from agents.llm import Llm
-from agents.lookup import Lookup
-from agents.smalltalk import Smalltalk
-from voice.budget import Budget
-from voice.responder import Said
+from turnbudget.agents.agent import PERSON, Context, Foresees
+from turnbudget.agents.backends.scripted import ScriptedBackend, says
+from turnbudget.agents.faq import Faq, Passage
+from turnbudget.agents.handoff import Handoff
+from turnbudget.agents.llm import Llm
+from turnbudget.agents.lookup import Lookup
+from turnbudget.agents.smalltalk import Smalltalk
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time.budget import Budget
 
 ELSE = "Is there anything else I can help you with?"
 

@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from agents.agent import Context
-from agents.check import check_agent
-from agents.form import LOST, PUZZLED, SURE, TAKEN_BACK, Form
-from agents.slot import Slot
-from agents.trial import Trial
-from voice.budget import Budget
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Context
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.form import LOST, PUZZLED, SURE, TAKEN_BACK, Form
+from turnbudget.agents.slot import Slot
+from turnbudget.agents.trial import Trial
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time.budget import Budget
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}
 AMOUNT = Slot(name="amount", type="amount", ask="How much?")

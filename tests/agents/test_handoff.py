@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import Context
-from agents.check import check_agent
-from agents.handoff import Handoff
-from voice.budget import Budget
-from voice.responder import Said
+from turnbudget.agents.agent import Context
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.handoff import Handoff
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time.budget import Budget
 
 
 async def say(text, context=None, **settings):

@@ -7,10 +7,10 @@ import contextlib
 
 import pytest
 
-from agents.kept import Kept
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.agents.kept import Kept
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 
 class Work:

@@ -11,13 +11,13 @@ import pytest
 from llama import ALIAS, SLOTS
 from provider import heard
 
-from agents.backends.backend import Message, Prompt
-from agents.backends.check import check_backend
-from agents.backends.openai import OpenAIBackend
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
+from turnbudget.agents.backends.backend import Message, Prompt
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.openai import OpenAIBackend
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 pytestmark = pytest.mark.clock("skip")
 LONG = 60 * SECOND

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import Action, Context
-from agents.backends.backend import BackendError, Tool, ToolCall
-from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from agents.check import check_agent
-from agents.llm import Llm
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.responder import Said
+from turnbudget.agents.agent import Action, Context
+from turnbudget.agents.backends.backend import BackendError, Tool, ToolCall
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.llm import Llm
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 ORDER = Tool("order", "Orders a card.", {"type": "object"})
 

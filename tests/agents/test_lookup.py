@@ -9,13 +9,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from agents.agent import Context
-from agents.check import check_agent
-from agents.lookup import Http, Lookup, Sql
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Context
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.lookup import Http, Lookup, Sql
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 FACTS = {"caller": "mary"}
 

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from agents.scripted import Rule, ScriptedResponder
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.errors import ConfigError
-from voice.ledger import Ledger
-from voice.responder import Question
+from turnbudget.agents.scripted import Rule, ScriptedResponder
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 TABLE = ScriptedResponder(
     [

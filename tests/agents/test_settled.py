@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import PERSON, Context
-from agents.faq import Faq, Passage
-from agents.form import Form
-from agents.handoff import Handoff
-from agents.lookup import Lookup
-from agents.settled import wishes
-from agents.slot import Slot
-from agents.smalltalk import Smalltalk
-from agents.trial import Trial
-from voice.budget import Budget
-from voice.clock import SECOND
-from voice.responder import Said
+from turnbudget.agents.agent import PERSON, Context
+from turnbudget.agents.faq import Faq, Passage
+from turnbudget.agents.form import Form
+from turnbudget.agents.handoff import Handoff
+from turnbudget.agents.lookup import Lookup
+from turnbudget.agents.settled import wishes
+from turnbudget.agents.slot import Slot
+from turnbudget.agents.smalltalk import Smalltalk
+from turnbudget.agents.trial import Trial
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import SECOND
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}
 AMOUNT = Slot(name="amount", type="amount", ask="How much?")

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from agents.agent import Context
-from agents.check import check_agent
-from agents.smalltalk import Smalltalk
-from agents.values.heard import plain
-from voice import clock
-from voice.budget import Budget
-from voice.errors import ConfigError
-from voice.responder import Said
+from turnbudget.agents.agent import Context
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.smalltalk import Smalltalk
+from turnbudget.agents.values.heard import plain
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
 
 ELSE = "Is there anything else I can help you with?"
 

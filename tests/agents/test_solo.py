@@ -9,16 +9,16 @@ from stage import ASK, after, hangs_up, lane, murmurs, over, prepared
 from stage import says as caller
 from talking import WHOLE, alone, first, talk
 
-from agents.backends.backend import BackendError, ToolCall
-from agents.backends.scripted import ScriptedBackend, Step, says, silent
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.engine import Engine
-from agents.simulated.make import find, make
-from agents.simulated.words import Script
-from agents.solo import LlmResponder
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.agents.backends.backend import BackendError, ToolCall
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, says, silent
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.engine import Engine
+from turnbudget.agents.simulated.make import find, make
+from turnbudget.agents.simulated.words import Script
+from turnbudget.agents.solo import LlmResponder
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 LONG = "You answer the telephone for a bank, and you know its terms. " * 500
 """Some 7,500 tokens: 0.9 s of prefill for 70B on four H100."""

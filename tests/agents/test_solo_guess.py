@@ -6,15 +6,15 @@ import contextlib
 
 import pytest
 
-from agents.backends.backend import BackendError
-from agents.backends.scripted import ScriptedBackend, fails, says
-from agents.solo import LlmResponder
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.scripted import ScriptedBackend, fails, says
+from turnbudget.agents.solo import LlmResponder
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 ONE = says("It is ten. Anything else?")
 OTHER = says("It is two. Anything else?")

@@ -8,15 +8,15 @@ import contextlib
 import pytest
 from talking import first, healthy
 
-from agents.backends import modes
-from agents.backends.backend import BackendError, Message, Prompt, Timing, ToolCall
-from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from agents.spoken import account, speak
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.ledger import Ledger
+from turnbudget.agents.backends import modes
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt, Timing, ToolCall
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
+from turnbudget.agents.spoken import account, speak
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 PROMPT = Prompt((Message("user", "How much?"),))
 

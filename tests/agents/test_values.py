@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.values.heard import plain
-from agents.values.kinds import KINDS, reader
-from agents.values.when import resolve
-from voice import clock
-from voice.errors import ConfigError
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.kinds import KINDS, reader
+from turnbudget.agents.values.when import resolve
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
 
 PLACES = {"Forest Ranch": (), "Harper Valley": ()}
 ACCOUNTS = {"checking": ("chequing",), "savings": ("saving",)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.values.heard import plain
-from agents.values.kinds import WORDY, reader
+from turnbudget.agents.values.heard import plain
+from turnbudget.agents.values.kinds import WORDY, reader
 
 ACCOUNTS = {"checking": ("chequing",), "savings": ("saving",)}
 COMPANIES = {"Smart Electric": (), "Fossil Gas": ()}

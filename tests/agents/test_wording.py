@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from agents.agent import Context, Foresees
-from agents.form import Form
-from agents.slot import Slot
-from agents.trial import Trial
-from agents.wording import MOST
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Context, Foresees
+from turnbudget.agents.form import Form
+from turnbudget.agents.slot import Slot
+from turnbudget.agents.trial import Trial
+from turnbudget.agents.wording import MOST
+from turnbudget.voice.errors import ConfigError
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}
 AMOUNT = Slot(name="amount", type="amount", ask="How much?")

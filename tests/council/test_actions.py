@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from panel import LAST_US, Says, table
 
-from agents.agent import Action, Opinion
-from agents.handoff import Handoff
-from council.actions import Actions
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.responder import Said
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.agents.handoff import Handoff
+from turnbudget.council.actions import Actions
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Till:

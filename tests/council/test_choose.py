@@ -7,10 +7,10 @@ import random
 import pytest
 from panel import Says
 
-from agents.agent import Action, Opinion
-from council.choose import SCALES, State, by_rank, by_vote, by_weight
-from council.convene import Heard
-from council.seat import Seat
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.choose import SCALES, State, by_rank, by_vote, by_weight
+from turnbudget.council.convene import Heard
+from turnbudget.council.seat import Seat
 
 
 def heard(*opinions):

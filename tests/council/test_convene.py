@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from panel import FIRST_US, LAST_US, Cleaning, Says, Stream, Stubborn, sleeper, table
 
-from agents.agent import Action, Opinion
-from council.convene import LEFT_BEHIND
-from council.seat import Seat
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.responder import nothing
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.convene import LEFT_BEHIND
+from turnbudget.council.seat import Seat
+from turnbudget.voice.call.responder import nothing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 def blocks_for_ever():

@@ -6,12 +6,12 @@ import pytest
 from panel import FIRST_US, LAST_US, Says, Stream, council, sleeper, table
 from stage import ASK, BRIDGE, over, play, says, stays
 
-from agents.agent import Action, Opinion
-from council.council import Council
-from council.seat import Seat
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.seat import Seat
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 # --- the dialogue -----------------------------------------------------------------------------------
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from agents.agent import PERSON, Action, Opinion
-from council.actions import Done
-from council.dialogue import TELLINGS, Deed, Dialogue
-from voice.responder import Said
+from turnbudget.agents.agent import PERSON, Action, Opinion
+from turnbudget.council.actions import Done
+from turnbudget.council.dialogue import TELLINGS, Deed, Dialogue
+from turnbudget.voice.call.responder import Said
 
 
 def done(result="", failure=""):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from panel import LAST_US, Says, table
 
-from agents.agent import Action, Opinion
-from council.council import Council
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.responder import Said
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.council import Council
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Streaming:

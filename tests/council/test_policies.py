@@ -7,11 +7,11 @@ import random
 import pytest
 from panel import FIRST_US, Says, sleeper, table
 
-from council.policies import POLICIES, policy
-from council.seat import Seat
-from voice import clock
-from voice.clock import MS
-from voice.errors import ConfigError
+from turnbudget.council.policies import POLICIES, policy
+from turnbudget.council.seat import Seat
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 
 async def asked(*agents, named):

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 from panel import FIRST_US, Says, Stream, table
 
-from agents.agent import Action, Opinion
-from agents.backends.backend import BackendError, Delta, Stopwatch
-from council.policies import policy
-from council.refine import Refiner
-from voice import clock
-from voice.clock import MS
-from voice.forecast import Cost, Forecast
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch
+from turnbudget.council.policies import policy
+from turnbudget.council.refine import Refiner
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.forecast import Cost, Forecast
 
 REFINED = "It is ten dollars. Anything else?"
 

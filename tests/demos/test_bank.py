@@ -9,16 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from agents.backends.scripted import ScriptedBackend, says
-from demos.bank.bank import open_bank
+from turnbudget.agents.backends.scripted import ScriptedBackend, says
+from turnbudget.demos.bank.bank import open_bank
 from turnbudget.recorded import dialogues
 from turnbudget.recorded.wanted import TASKS
-from voice import clock
-from voice.budget import Budget
-from voice.crew import Crew
-from voice.errors import ConfigError
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.crew import Crew
 
 
 async def talk(council, *said):

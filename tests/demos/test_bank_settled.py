@@ -6,13 +6,13 @@ import json
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from demos.bank.bank import open_bank
-from voice import clock
-from voice.asr.text import is_words
-from voice.budget import Budget
-from voice.crew import Crew
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.demos.bank.bank import open_bank
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.crew import Crew
 
 PAUSE_MS = 100
 

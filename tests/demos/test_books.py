@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from demos.bank.books import Books, make
+from turnbudget.demos.bank.books import Books, make
 
 
 @pytest.fixture

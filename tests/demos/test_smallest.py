@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.check import check_agent
-from agents.trial import Trial
+from turnbudget.agents.check import check_agent
+from turnbudget.agents.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "demos" / "smallest.py"

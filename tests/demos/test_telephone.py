@@ -10,10 +10,10 @@ import pytest
 import soundfile
 from floors import QUIET_US, SAYS, serving, url
 
-from demos.telephone import CARRIERS, Wish, ring, stretches
-from turnbudget.serving.simulated.tones import tone_of
-from voice import audio
-from voice.errors import LineError
+from turnbudget.demos.telephone import CARRIERS, Wish, ring, stretches
+from turnbudget.testing.tones import tone_of
+from turnbudget.voice.errors import LineError
+from turnbudget.voice.sound import audio
 
 wall = pytest.mark.clock("wall")
 TOKEN = "t" * 32

@@ -7,15 +7,16 @@ import contextlib
 
 from voices import Voice, shelved
 
-from speculative.ranks import Ranks
-from speculative.speculation import Speculation
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.endpoint import Endpointing
-from voice.ledger import Ledger
-from voice.responder import Question, Reply, Said
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.speculation import Speculation
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Reply, Said
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 BOUNDS = Endpointing()
 QUICK, USUAL, LONG = BOUNDS.settled_us, BOUNDS.silence_us, BOUNDS.most_us

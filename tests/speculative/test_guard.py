@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speculative.guard import may_share, meaning, risks
-from speculative.wording import DATA, KINDS, UNDERSTOOD, words_of
+from turnbudget.speculative.guard import may_share, meaning, risks
+from turnbudget.speculative.wording import DATA, KINDS, UNDERSTOOD, words_of
 
 PAIRS = Path(__file__).parent / "pairs"
 MEASURED = 0.79

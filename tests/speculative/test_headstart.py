@@ -9,11 +9,11 @@ import pytest
 from guessing import LONG, QUICK, USUAL, Answers, talking
 from voices import Voice
 
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.endpoint import Endpointing
-from voice.errors import ComponentError
-from voice.responder import Reply
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.errors import ComponentError
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 READY = "Yes, it is."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from spoken import ELSE, GREETING, calls
 
-from speculative.bank.mine import mine
-from speculative.lore import NAME, Library, Lore
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.lore import NAME, Library, Lore
 
 DAY = "What day would you like the taxi?"
 BOOK = "I would like to book a taxi"

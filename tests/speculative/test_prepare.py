@@ -7,10 +7,10 @@ import contextlib
 import pytest
 from voices import Voice, shelved
 
-from speculative.prepare import UNLIKELY, Likely, Prepare
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.speculative.prepare import UNLIKELY, Likely, Prepare
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 SHORT, LONG, OTHER = "Yes, it is.", "I have booked the taxi for you on Friday at noon.", "What day is it?"
 

@@ -8,13 +8,13 @@ from msgspec import structs
 from spoken import GREETING, calls
 from voices import Voice
 
-from speculative.bank.bank import Ending
-from speculative.bank.mine import mine
-from speculative.lore import Library, Lore
-from speculative.ranks import Ranks
-from voice import clock
-from voice.clock import MS
-from voice.responder import Reply, Said
+from turnbudget.speculative.bank.bank import Ending
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.lore import Library, Lore
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.voice.call.responder import Reply, Said
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
 
 READY, OTHER = "Yes, it is.", "No, it is not."
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speculative.spend import ENDS, GOES_ON, RELEASE_US, SURELY, Words, silence
-from voice.clock import MS
-from voice.endpoint import Endpointing
+from turnbudget.speculative.spend import ENDS, GOES_ON, RELEASE_US, SURELY, Words, silence
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.time.clock import MS
 
 USUAL = Endpointing()
 FEW, HARDLY_ANY = (GOES_ON + SURELY) / 2, SURELY / 2

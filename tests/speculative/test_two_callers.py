@@ -8,14 +8,15 @@ from random import Random
 from guessing import BOUNDS
 from voices import shelved, speech
 
-from speculative.ranks import Ranks
-from speculative.speculation import Speculation
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.ledger import Ledger
-from voice.responder import Question, Reply
+from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.speculation import Speculation
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Reply
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 ASKED = "what is my balance"
 AT_ONCE = 64

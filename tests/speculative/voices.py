@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from speculative.shelf.shelf import Shelf
-from voice import audio, clock
-from voice.clock import MS
-from voice.errors import TtsError
-from voice.tts.finish import expected_us
-from voice.tts.scripted import tone
-from voice.tts.synthesizer import Speech
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.tts.finish import expected_us
+from turnbudget.voice.tts.scripted import tone
+from turnbudget.voice.tts.synthesizer import Speech
 
 NAME = "May I have your first and last name, please?"
 DONE = "Alright, I have that done for you."

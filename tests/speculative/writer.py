@@ -12,9 +12,9 @@ from pathlib import Path
 
 from voices import speech
 
-from speculative.shelf import files
-from speculative.shelf.held import Key
-from speculative.shelf.store import Store
+from turnbudget.speculative.shelf import files
+from turnbudget.speculative.shelf.held import Key
+from turnbudget.speculative.shelf.store import Store
 
 
 def key(number):

@@ -9,10 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import soundfile
 
-from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
 from turnbudget.recorded.replay import Plan
 from turnbudget.recorded.replay import replay as run_replay
-from voice import clock
+from turnbudget.settings.config import (
+    Config,
+    OtherwiseTable,
+    PhraseTable,
+    ResponderTable,
+    RuleTable,
+    SpeculationTable,
+)
+from turnbudget.voice.time import clock
 
 RATE = 8_000
 WORD_MS, STEP_MS = 220, 250

@@ -6,10 +6,10 @@ import msgspec
 from calls import QUICK
 from sounds import voice
 
-from turnbudget.compose import open_studio
-from turnbudget.config import VadTable
-from voice.asr.scripted import Scripted, Take
-from voice.clock import MS
+from turnbudget.settings.compose import open_studio
+from turnbudget.settings.config import VadTable
+from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.time.clock import MS
 
 TEXTS = ("what is my balance", "my savings account", "thank you bye")
 CONFIG = msgspec.structs.replace(QUICK, vad=VadTable(engine="energy"))

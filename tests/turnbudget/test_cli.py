@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from turnbudget.cli import main
 from turnbudget.commands.replaying import leave
 from turnbudget.commands.shell import Later
-from turnbudget.config import dump, load
 from turnbudget.runs.folder import load as load_run
-from voice.asr import choose as transcribers
-from voice.errors import Defect, MissingEngine, TtsError
+from turnbudget.settings.config import dump, load
+from turnbudget.voice.asr import choose as transcribers
+from turnbudget.voice.errors import Defect, MissingEngine, TtsError
 
 
 def turnbudget(*arguments):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.responder import Reply
-from voice.words.same import same
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.words.same import same
 
 
 class Guesses:

@@ -15,13 +15,14 @@ from marked import MarkedVoice, Run, marked, runs
 from overheard import checked
 from stage import PHRASES, Line, Played, hangs_up, murmurs, prepared, says, speech, stays
 
-from voice import audio, clock
-from voice.asr.scripted import Scripted
-from voice.bargein import Rules
-from voice.clock import MS, SECOND
-from voice.desk import Phrases
-from voice.responder import Reply
-from voice.speak import LATE_US
+from turnbudget.voice.asr.scripted import Scripted
+from turnbudget.voice.call.bargein import Rules
+from turnbudget.voice.call.desk import Phrases
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.sound import audio
+from turnbudget.voice.speaking.mouth import LATE_US
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 BRIDGE, PARDON, APOLOGY, GREETING, REPROMPT, NOTICE = range(1, 7)
 SAID = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from voice import audio
-from voice.asr.scripted import Scripted
-from voice.clock import MS
-from voice.vad import Scripted as ScriptedVad
+from turnbudget.voice.asr.scripted import Scripted
+from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time.clock import MS
 
 RISES_US, FALLS_US = 40 * MS, 80 * MS
 """Silero on telephone speech, in its 32 ms windows."""

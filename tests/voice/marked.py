@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voice import audio
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.sound import audio
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 PIECE_AT, FRAME_AT, ZERO = 100, 101, 1_000
 """Where in a frame the marks stand: behind what a fade may touch."""

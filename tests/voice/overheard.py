@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stage import check_account
 
-from voice import audio
-from voice.clock import MS
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 EIGHT = "one two three four five six seven eight nine ten " * 2 + "and so on."
 """Some 8 s of talk."""

@@ -9,10 +9,10 @@ from lagging import Late
 from overheard import EIGHT, began, checked
 from stage import ASK, Answers, answering, murmurs, over, play, says, stays
 
-from voice import clock
-from voice.asr.scripted import Scripted, Take
-from voice.clock import MS, SECOND
-from voice.responder import Reply
+from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from voice import audio, clock
-from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.asr.transcriber import Word
-from voice.crew import Crew
-from voice.endpoint import Endpointing
-from voice.events import Pause, Resumed, SpeechStarted, Utterance
-from voice.line import Frame
-from voice.listen import Ear
-from voice.vad import Scripted
+from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.hearing.ear import Ear
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.hearing.events import Pause, Resumed, SpeechStarted, Utterance
+from turnbudget.voice.hearing.vad import Scripted
+from turnbudget.voice.lines.line import Frame
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 MS = clock.MS
 SECOND = clock.SECOND

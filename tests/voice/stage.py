@@ -6,22 +6,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from agents.scripted import Rule, ScriptedResponder
-from voice import audio, clock
-from voice.asr.scripted import Scripted as ScriptedTranscriber
-from voice.asr.transcriber import Word
-from voice.call import Call
-from voice.clock import MS, SECOND
-from voice.desk import Phrases
-from voice.endpoint import Endpointing
-from voice.forecast import Cost, Forecast
-from voice.lines.recording import Clip, RecordedLine
-from voice.parts import Manners, Parts
-from voice.reference import Reference
-from voice.responder import Reply
-from voice.tts.scripted import ScriptedSynthesizer, tone
-from voice.tts.synthesizer import Speech
-from voice.vad import Scripted as ScriptedVad
+from turnbudget.agents.scripted import Rule, ScriptedResponder
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.call.call import Call
+from turnbudget.voice.call.desk import Phrases
+from turnbudget.voice.call.parts import Manners, Parts
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
+from turnbudget.voice.lines.recording import Clip, RecordedLine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import Cost, Forecast
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer, tone
+from turnbudget.voice.tts.synthesizer import Speech
 
 WORD_US, GAP_US = 250 * MS, 50 * MS
 BRIDGE, PARDON, APOLOGY = "One moment please.", "Sorry, what was that?", "Sorry, I can not help with that."

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from voice import cache
-from voice.errors import ComponentError
+from turnbudget.voice import cache
+from turnbudget.voice.errors import ComponentError
 
 
 @pytest.fixture(autouse=True)

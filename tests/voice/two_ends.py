@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voice.lines.dialect import AudioIn
+from turnbudget.voice.lines.dialect import AudioIn
 
 MS = 1_000
 FRAME_US = 20 * MS

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rich.table import Table
 
-from voice import cache, end_of_turn
-from voice.asr import moonshine, vosk_models
-from voice.tts import piper, pyttsx3
+from turnbudget.voice import cache
+from turnbudget.voice.asr import moonshine, vosk_models
+from turnbudget.voice.hearing import end_of_turn
+from turnbudget.voice.tts import piper, pyttsx3
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 State = Literal["ok", "missing", "warning"]
 
-OUR_NAMES: Final = ("voice", "agents", "council", "speculative", "turnbudget")
-OUR_PLACE: Final = Path(__file__).resolve().parents[2]
+OUR_PLACE: Final = Path(__file__).resolve().parents[1]
 OWN_ENVIRONMENT: Final = "install turnbudget in an environment of its own (python -m venv)"
 OLDEST: Final = (3, 11)
 ROOM: Final = 500_000_000
@@ -46,7 +46,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Return what was found, in the order in which a call uses it."""
-    return [*_ground(), *_engines(), _room(), *(found for name in OUR_NAMES for found in _ownership(name))]
+    return [*_ground(), *_engines(), _room(), *_ownership("turnbudget")]
 
 
 def table(findings: Iterable[Finding]) -> Table:
@@ -149,7 +149,7 @@ def _ownership(name: str) -> Iterator[Finding]:
     distributions = importlib.metadata.packages_distributions().get(name, ())
     others = ", ".join(sorted(set(distributions) - {"turnbudget"}))
     place = _resolves_to(name)
-    if place != OUR_PLACE / name:
+    if place != OUR_PLACE:
         whose = f"that of {others}" if others else "not ours"
         remedy = OWN_ENVIRONMENT if others else "rename that, or start from another folder"
         yield Finding(what, "warning", f"is {whose}: {place or 'nothing there'}", remedy)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from turnbudget.answering import councils
 from turnbudget.commands.seat import run_seat
 from turnbudget.commands.shell import Taught, one_line, say
 from turnbudget.recorded import dialogues as written
-from voice import clock
+from turnbudget.settings.answering import councils
+from turnbudget.voice.time import clock
 
 
 @click.command(
     cls=Taught,
-    epilog="turnbudget dialogues harper-valley/dialogues.jsonl --council demos.bank.bank:open_bank",
+    epilog="turnbudget dialogues dialogues.jsonl --council turnbudget.demos.bank.bank:open_bank",
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
@@ -39,7 +39,7 @@ def dialogues(path: Path, *, council: str) -> None:
 
 @click.command(
     cls=Taught,
-    epilog="turnbudget seat --agent demos.smallest:table --broker mqtt://127.0.0.1\n"
+    epilog="turnbudget seat --agent turnbudget.demos.smallest:table --broker mqtt://127.0.0.1\n"
     "TURNBUDGET_MQTT_PASSWORD=... turnbudget seat --agent my.agents:Faq --broker mqtts://user@broker.example",
 )
 @click.option("--agent", required=True, metavar="MODULE:NAME", help="The agent, or a class that makes it.")

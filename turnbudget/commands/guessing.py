@@ -8,13 +8,13 @@ from typing import Any
 import click
 from rich.console import Console
 
-from speculative.bank.match import THRESHOLD
 from turnbudget.commands import shelf as kept
 from turnbudget.commands.shell import USAGE, Taught, Teaching, one_line, say, stop
-from turnbudget.config import load
-from turnbudget.progress import Bar
 from turnbudget.recorded import mining
-from voice import clock
+from turnbudget.runs.progress import Bar
+from turnbudget.settings.config import load
+from turnbudget.speculative.bank.match import THRESHOLD
+from turnbudget.voice.time import clock
 
 
 @click.command(

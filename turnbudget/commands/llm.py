@@ -8,18 +8,18 @@ from typing import Any
 import click
 from rich.console import Console
 
-from agents.simulated.explain import explain
-from agents.simulated.make import find
-from agents.simulated.make import make as make_simulated
-from agents.simulated.presets import PRESETS
-from turnbudget import presets as shown
+from turnbudget.agents.simulated.explain import explain
+from turnbudget.agents.simulated.make import find
+from turnbudget.agents.simulated.make import make as make_simulated
+from turnbudget.agents.simulated.presets import PRESETS
 from turnbudget.commands.shell import Taught, one_line
-from turnbudget.probing.probe import probe as run_probe
-from turnbudget.probing.probed import describe, write
-from turnbudget.progress import Bar
-from turnbudget.simulate import serve
-from voice import clock
-from voice.errors import UsageError
+from turnbudget.endpoints import presets as shown
+from turnbudget.endpoints.probe import probe as run_probe
+from turnbudget.endpoints.probed import describe, write
+from turnbudget.endpoints.simulate import serve
+from turnbudget.runs.progress import Bar
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
 
 
 @click.command(

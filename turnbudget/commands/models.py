@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voice import cache
-from voice.asr import moonshine, moonshine_convert, vosk_models
+from turnbudget.voice import cache
+from turnbudget.voice.asr import moonshine, moonshine_convert, vosk_models
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,6 @@ import msgspec
 from rich.console import Console
 
 from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, one_line, say, stop
-from turnbudget.config import Config, Detector, Recogniser, Voice, load
-from turnbudget.progress import Bar
 from turnbudget.recorded import onoff, script
 from turnbudget.recorded.compare import answered_by, look_ahead, side_by_side
 from turnbudget.recorded.conversation import Pacing
@@ -21,9 +19,11 @@ from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs import comparison, folder
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.names import fresh_folder, run_name
+from turnbudget.runs.progress import Bar
 from turnbudget.runs.terminal import headline, show
-from voice import clock
-from voice.errors import UsageError
+from turnbudget.settings.config import Config, Detector, Recogniser, Voice, load
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
     "--council",
     metavar="MODULE:NAME",
     help="A council answers: what the function named returns makes one for each call, as "
-    "demos.bank.bank:open_bank does.",
+    "turnbudget.demos.bank.bank:open_bank does.",
 )
 @click.option(
     "--bank",

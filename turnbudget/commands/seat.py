@@ -8,17 +8,17 @@ import inspect
 import signal
 from typing import TYPE_CHECKING, cast
 
-from council.broker import broker_at
-from council.serve import SLOTS, serve
-from turnbudget import plugins
-from voice import clock
-from voice.errors import ConfigError
+from turnbudget.council.remote.broker import broker_at
+from turnbudget.council.remote.serve import SLOTS, serve
+from turnbudget.settings import plugins
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agents.agent import Agent
-    from council.broker import Broker
+    from turnbudget.agents.agent import Agent
+    from turnbudget.council.remote.broker import Broker
 
 
 def run_seat(  # noqa: PLR0913 - the command's options, each by its name

@@ -21,9 +21,9 @@ from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings, Worker
 from turnbudget.serving.watch.watching import Watching
 from turnbudget.serving.workers import Supervisor, told
-from voice import clock
-from voice.crew import Crew
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from speculative.shelf.pieces import pieces, plain
-from speculative.shelf.shelf import Shelf
-from speculative.shelf.store import Store
-from turnbudget.compose import open_voice
-from voice import clock
-from voice.errors import UsageError
+from turnbudget.settings.compose import open_voice
+from turnbudget.speculative.shelf.pieces import pieces, plain
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from speculative.shelf.store import Stored
-    from turnbudget.config import Config
+    from turnbudget.settings.config import Config
+    from turnbudget.speculative.shelf.store import Stored
 
 
 def stored() -> tuple[list[Stored], tuple[str, ...]]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
 import click
 
 from turnbudget.runs.names import legible
-from voice.errors import MissingEngine, TurnbudgetError, UsageError
+from turnbudget.voice.errors import MissingEngine, TurnbudgetError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,15 +11,15 @@ from rich.console import Console
 
 from turnbudget.commands.replaying import with_options
 from turnbudget.commands.shell import BROKEN, Taught, one_line, say
-from turnbudget.config import Detector, Recogniser, Voice, load
 from turnbudget.live.screen import Screen
 from turnbudget.live.talk import Echo, Wish
 from turnbudget.live.talk import talk as have_call
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.readings import ms
 from turnbudget.runs.terminal import headline
-from voice import clock
-from voice.lines.portaudio import Latency, PortAudio, devices, listing
+from turnbudget.settings.config import Detector, Recogniser, Voice, load
+from turnbudget.voice.lines.portaudio import Latency, PortAudio, devices, listing
+from turnbudget.voice.time import clock
 
 
 @click.command(

@@ -16,8 +16,8 @@ from turnbudget.runs.recording import Recording
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
 
-    from agents.agent import Context
-    from voice.responder import Responder
+    from turnbudget.agents.agent import Context
+    from turnbudget.voice.call.responder import Responder
 
 Facts: TypeAlias = "Callable[[], Awaitable[Mapping[str, str]]]"
 """Asks somebody who the caller is; it ends by itself, and soon."""

@@ -18,21 +18,21 @@ from turnbudget.runs.rows import row
 from turnbudget.runs.summary import Header
 from turnbudget.runs.versions import versions
 from turnbudget.runs.written import Written
-from voice import clock
-from voice.call import Call
-from voice.crew import Crew
-from voice.lines.report import Reports
-from voice.reference import Reference
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.call.call import Call
+from turnbudget.voice.lines.report import Reports
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from turnbudget.compose import Studio
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.records import Row
-    from voice.line import Line
-    from voice.parts import Entry
+    from turnbudget.settings.compose import Studio
+    from turnbudget.voice.call.parts import Entry
+    from turnbudget.voice.lines.line import Line
 
 LOOK_US: Final = 100 * clock.MS
 """How often somebody who follows the caller's words is told how they read now."""

@@ -10,7 +10,7 @@ import termios
 import tty
 from typing import TYPE_CHECKING
 
-from voice.errors import UsageError
+from turnbudget.voice.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from turnbudget.runs.records import Row
-    from voice.lines.microphone import Microphone
+    from turnbudget.voice.lines.microphone import Microphone
 
 REFRESH: Final = 8
 """Times a second."""

@@ -12,26 +12,26 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from turnbudget.compose import open_studio
 from turnbudget.live.call import LiveCall, live_header
 from turnbudget.live.keys import keys
 from turnbudget.runs.folder import Run, RunWriter, take_away
 from turnbudget.runs.summary import summarise
-from voice import clock
-from voice.crew import Crew
-from voice.lines.canceller import Canceller, installed
-from voice.lines.microphone import Microphone
-from voice.watch import settle, watch
+from turnbudget.settings.compose import open_studio
+from turnbudget.voice.lines.canceller import Canceller, installed
+from turnbudget.voice.lines.microphone import Microphone
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.time.watch import settle, watch
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
-    from turnbudget.compose import Studio
-    from turnbudget.config import Config
     from turnbudget.runs.records import CallRecord, Row
     from turnbudget.runs.summary import Header
-    from voice.lines.card import Card
+    from turnbudget.settings.compose import Studio
+    from turnbudget.settings.config import Config
+    from turnbudget.voice.lines.card import Card
 
 NAME = "talk"
 """What the call is called, and its recording."""

@@ -9,10 +9,10 @@ import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from turnbudget.answering import open_answering
 from turnbudget.runs.readings import ms
-from voice import clock
-from voice.errors import RunError
+from turnbudget.settings.answering import open_answering
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """A recorded conversation: who spoke when, and the caller's sound, cut into turns.
 
 Knows nothing of files (:mod:`turnbudget.recorded.sources` reads them) nor of clocks: it turns segments of
-speech into the clips that a :class:`~voice.lines.recording.RecordedLine` plays.
+speech into the clips that a :class:`~turnbudget.voice.lines.recording.RecordedLine` plays.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from voice import audio, clock
-from voice.lines.recording import Clip
+from turnbudget.voice.lines.recording import Clip
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from turnbudget.recorded.wanted import Wanted
-    from voice.asr.transcriber import Word
-    from voice.audio import Int16
+    from turnbudget.voice.asr.transcriber import Word
+    from turnbudget.voice.sound.audio import Int16
 
 LEAD_US: Final = 300 * clock.MS
 """Recorded background kept before a turn's first word and after its last, where there is so much."""

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import soundfile
 
-from turnbudget.compose import open_voice
-from turnbudget.phrases import render_phrase
-from voice import audio, clock
+from turnbudget.settings.compose import open_voice
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from turnbudget.config import Config
-    from voice.audio import Int16
+    from turnbudget.settings.config import Config
+    from turnbudget.voice.sound.audio import Int16
 
 LINES: Final = (
     ("agent", "Hello, this is Harper Valley Bank. How can I help you?"),

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.recorded import harper, wanted
 from turnbudget.recorded.wanted import TASKS, Wanted
-from voice import clock
-from voice.asr.text import is_words, spoken
-from voice.budget import Budget
-from voice.crew import Crew
-from voice.errors import UsageError
-from voice.ledger import Ledger
-from voice.responder import Question, Said
+from turnbudget.voice.asr.text import is_words, spoken
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from council.council import Council
+    from turnbudget.council.council import Council
 
 TURN_US: Final = 5 * clock.SECOND
 """How long a written turn may take its council."""

@@ -14,17 +14,18 @@ import msgspec
 from turnbudget.recorded.conversation import Conversation, Segment
 from turnbudget.recorded.wanted import told
 from turnbudget.runs.names import legible
-from voice import audio, clock
-from voice.asr.text import is_words
-from voice.asr.transcriber import Word
-from voice.errors import UsageError
-from voice.sound.recording import misdeclared_rate, read
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.recording import misdeclared_rate, read
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from turnbudget.recorded.wanted import Wanted
-    from voice.sound.recording import Recording
+    from turnbudget.voice.sound.recording import Recording
 
 Ms = Annotated[int, msgspec.Meta(ge=-clock.SECOND, le=24 * 3600 * clock.MS)]
 BEYOND_US: Final = clock.SECOND

@@ -2,8 +2,8 @@
 
 A turn is one of the caller's that an agent answered; it is a **hit** if the bank has a reply that passes the
 threshold and the guard. A hit is **wrong** if a human reader would say that the reply does not fit there.
-The judge is mechanical (:mod:`speculative.bank.judge`): what it finds to fit is counted as such, all else
-counts as wrong and is printed for a person to judge.
+The judge is mechanical (:mod:`turnbudget.speculative.bank.judge`): what it finds to fit is counted as such,
+all else counts as wrong and is printed for a person to judge.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from speculative.bank import bank as banks
-from speculative.bank.calibration import reliability
-from speculative.bank.endings import Endings, prefixes
-from speculative.bank.exchange import exchanges
-from speculative.bank.guess import Guesser
-from speculative.bank.match import THRESHOLD, Match
-from speculative.bank.mine import mine
-from speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
 from turnbudget.recorded.texts import Text, texts
-from voice.errors import UsageError
+from turnbudget.speculative.bank import bank as banks
+from turnbudget.speculative.bank.calibration import reliability
+from turnbudget.speculative.bank.endings import Endings, prefixes
+from turnbudget.speculative.bank.exchange import exchanges
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.match import THRESHOLD, Match
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
+from turnbudget.voice.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from speculative.bank.bank import Bank
+    from turnbudget.speculative.bank.bank import Bank
 
 HOLD_OUT: Final = 0.33
 LEAST: Final = 2

@@ -12,9 +12,9 @@ from turnbudget.runs.records import Comparison, Side
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.config import Config
     from turnbudget.recorded.replay import Plan
     from turnbudget.runs.folder import Run
+    from turnbudget.settings.config import Config
 
 SIDES: Final = (("without", "-off", False), ("with speculation", "-on", True))
 """What each side is called, how its folder's name ends, and whether it speculates."""

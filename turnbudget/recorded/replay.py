@@ -11,35 +11,35 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnbudget.compose import detector, make_vad, open_studio
-from turnbudget.progress import Progress
 from turnbudget.recorded import sources
 from turnbudget.recorded.script import clips_of
 from turnbudget.recorded.session import Session
 from turnbudget.recorded.tracks import Reading
 from turnbudget.runs.folder import RunWriter, take_away
 from turnbudget.runs.names import call_name, legible
+from turnbudget.runs.progress import Progress
 from turnbudget.runs.records import WordErrors
 from turnbudget.runs.summary import Header
 from turnbudget.runs.versions import versions
-from voice import clock
-from voice.asr import wer
-from voice.errors import RunError, TurnbudgetError, UsageError
-from voice.reference import Reference
-from voice.watch import settle, watch
+from turnbudget.settings.compose import detector, make_vad, open_studio
+from turnbudget.voice.asr import wer
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.errors import RunError, TurnbudgetError, UsageError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.watch import settle, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from turnbudget.compose import Studio
-    from turnbudget.config import Config
     from turnbudget.recorded.conversation import Conversation, Pacing
     from turnbudget.recorded.script import Event
     from turnbudget.runs.folder import Run
     from turnbudget.runs.records import CallRecord
-    from voice.lines.recording import Clip
-    from voice.vad import Vad
+    from turnbudget.settings.compose import Studio
+    from turnbudget.settings.config import Config
+    from turnbudget.voice.hearing.vad import Vad
+    from turnbudget.voice.lines.recording import Clip
 
 
 @dataclass(frozen=True, slots=True)

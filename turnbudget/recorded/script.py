@@ -18,17 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
-from voice import audio, clock
-from voice.asr.transcriber import Word
-from voice.errors import ConfigError
-from voice.lines.recording import Clip
-from voice.sound.recording import read
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.recording import Clip
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.recording import read
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnbudget.recorded.conversation import Conversation, Pacing
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 NOTHING: Final = audio.silence(0)
 

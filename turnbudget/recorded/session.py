@@ -9,23 +9,23 @@ from turnbudget.runs.names import legible
 from turnbudget.runs.records import CallRecord, TaskRecord
 from turnbudget.runs.rows import row, unheard
 from turnbudget.runs.written import Written
-from voice import clock
-from voice.asr.wer import word_errors
-from voice.call import Call
-from voice.lines.recording import UNANSWERED_US, RecordedLine
-from voice.reference import Reference
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.asr.wer import word_errors
+from turnbudget.voice.call.call import Call
+from turnbudget.voice.lines.recording import UNANSWERED_US, RecordedLine
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from turnbudget.compose import Studio
     from turnbudget.recorded.conversation import Conversation
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.records import Row
-    from voice.asr.wer import WordErrors
-    from voice.events import Utterance
-    from voice.lines.recording import Clip
-    from voice.parts import Entry
+    from turnbudget.settings.compose import Studio
+    from turnbudget.voice.asr.wer import WordErrors
+    from turnbudget.voice.call.parts import Entry
+    from turnbudget.voice.hearing.events import Utterance
+    from turnbudget.voice.lines.recording import Clip
 
 TAKEN: Final = "reply of "
 """How a turn's decision begins that names who spoke."""

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from turnbudget.recorded import harper
 from turnbudget.recorded.tracks import Reading, pair, stereo
 from turnbudget.recorded.vcon import open_vcon
-from voice.errors import AudioError, UsageError
-from voice.sound.recording import read
+from turnbudget.voice.errors import AudioError, UsageError
+from turnbudget.voice.sound.recording import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

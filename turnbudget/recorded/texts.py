@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from turnbudget.recorded import dialogues, harper
-from voice.errors import UsageError
+from turnbudget.voice.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnbudget.recorded.conversation import SHORTEST_US, Conversation, segments_of
-from voice import audio, clock
-from voice.endpoint import Ended, Endpoint, Endpointing
-from voice.errors import AudioError, UsageError
-from voice.level import Level
-from voice.listen import HIGH
-from voice.sound.recording import misdeclared_rate, read, read_channels
+from turnbudget.voice.errors import AudioError, UsageError
+from turnbudget.voice.hearing.ear import HIGH
+from turnbudget.voice.hearing.endpoint import Ended, Endpoint, Endpointing
+from turnbudget.voice.hearing.level import Level
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.recording import misdeclared_rate, read, read_channels
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from voice.audio import Int16
-    from voice.sound.recording import Recording
-    from voice.vad import Vad
+    from turnbudget.voice.hearing.vad import Vad
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.recording import Recording
 
 APART_US = clock.SECOND
 """Two sides of a call whose lengths differ by more may not have begun together."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from turnbudget.recorded.tracks import stereo
-from voice.errors import AudioError, UsageError
+from turnbudget.voice.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
     from turnbudget.recorded.conversation import Conversation

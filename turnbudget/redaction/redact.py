@@ -12,15 +12,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.redaction.digits_said import (
-    UNITS,
-    luhn_stretches,
-    merged,
-    passes_luhn,
-    plain,
-    runs,
-    trimmed,
-)
+from turnbudget.redaction.digits_said import UNITS, luhn_stretches, merged, passes_luhn, plain, runs, trimmed
 
 if TYPE_CHECKING:
     from turnbudget.redaction.digits_said import Run

@@ -13,7 +13,7 @@ import msgspec
 
 from turnbudget.redaction.pieces import Pieces
 from turnbudget.redaction.redact import hide_digits, redact
-from voice.events import KEYS
+from turnbudget.voice.hearing.events import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -17,7 +17,7 @@ from turnbudget.runs.records import SCHEMA, Comparison, Row, Summary
 from turnbudget.runs.report import page
 from turnbudget.runs.summary import Header, summarise
 from turnbudget.runs.trace import trace
-from voice.errors import LedgerError, RunError
+from turnbudget.voice.errors import LedgerError, RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,8 +46,8 @@ class Run(NamedTuple):
 class RunWriter:
     """Writes ``runs/<name>/``: rows as they come, and at the end everything made from them.
 
-    Raises :class:`~voice.errors.RunError` where the folder exists, unless *force* says that the run in it
-    may be replaced, and wherever the disk refuses.
+    Raises :class:`~turnbudget.voice.errors.RunError` where the folder exists, unless *force* says that the
+    run in it may be replaced, and wherever the disk refuses.
     """
 
     def __init__(self, folder: Path, *, force: bool = False) -> None:
@@ -71,8 +71,8 @@ class RunWriter:
     def append(self, row: Row) -> None:
         """Write *row* as the next line, whole or not at all.
 
-        Raises :class:`~voice.errors.LedgerError` for a row that does not sum: a false account is worse
-        than none.
+        Raises :class:`~turnbudget.voice.errors.LedgerError` for a row that does not sum: a false account is
+        worse than none.
         """
         fault = unsound(row)
         if fault:
@@ -134,7 +134,7 @@ def load(folder: Path) -> Run:
     """Read a run folder back.
 
     A last line that is half-written is skipped, and the summary's faults and ``truncated`` say so. Raises
-    :class:`~voice.errors.RunError` for anything else that is missing or cannot be read.
+    :class:`~turnbudget.voice.errors.RunError` for anything else that is missing or cannot be read.
     """
     if not folder.is_dir():
         raise RunError("no such run folder", where=str(folder), remedy="name a folder that a run has made")

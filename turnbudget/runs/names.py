@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence

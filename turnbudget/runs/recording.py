@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice import audio, clock
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LOOK_US: Final = 100 * clock.MS
 """How often it is looked whether the caller is asked for something that may not be recorded."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from turnbudget.runs.records import CriticalRow, DecisionRow, EntryRow, GuessRow, LaneRow, Row
 
 if TYPE_CHECKING:
-    from voice.ledger import Account
-    from voice.parts import Entry
-    from voice.reference import Reference
+    from turnbudget.voice.asr.reference import Reference
+    from turnbudget.voice.call.ledger import Account
+    from turnbudget.voice.call.parts import Entry
 
 
 def row(  # noqa: PLR0913 - whose row it is, and what its times refer to

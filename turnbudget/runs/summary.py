@@ -25,8 +25,8 @@ from turnbudget.runs.records import (
     Summary,
     WordErrors,
 )
-from voice.forecast import nearest_rank
-from voice.ledger import Stage
+from turnbudget.voice.call.ledger import Stage
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

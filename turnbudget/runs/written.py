@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import soundfile
 
-from voice import audio, clock
-from voice.crew import Crew
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.recording import Recording
     from turnbudget.runs.records import Row
-    from voice.call import Call
+    from turnbudget.voice.call.call import Call
 
 FLUSH_US: Final = 2 * clock.SECOND
 """How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.outlook import Mode, Prediction

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.sockets import carriers, expected, twilio
-from voice import clock
-from voice.errors import TurnbudgetError
+from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from turnbudget.config import Config, Ms, Positive, Table
-from turnbudget.config import load as load_agent
 from turnbudget.serving.after.ending import DispositionRule  # noqa: TC001 - msgspec reads it when it decodes
 from turnbudget.serving.after.outside import CrmTable, WebhookTable
-from voice.errors import ConfigError
+from turnbudget.settings.config import Config, Ms, Positive, Table
+from turnbudget.settings.config import load as load_agent
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.recording import Pause
     from turnbudget.runs.records import CallRecord, Row
     from turnbudget.serving.admission import Rule
-    from voice.lines.dialect import CallInfo
+    from turnbudget.voice.lines.dialect import CallInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from turnbudget.serving.doors.refused import BUSY, Refused
 from turnbudget.serving.events import Shed
 from turnbudget.serving.outlook import Outlook
 from turnbudget.serving.running import Running
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from turnbudget.serving.journal import Journal
     from turnbudget.serving.outlook import Mode
     from turnbudget.serving.sockets.connection import Connection
-    from voice.crew import Crew
-    from voice.lines.dialect import CallInfo
+    from turnbudget.voice.lines.dialect import CallInfo
+    from turnbudget.voice.time.crew import Crew
 
 State: TypeAlias = Literal["open", "light", "full", "draining"]
 KEPT_US: Final = 15 * clock.SECOND

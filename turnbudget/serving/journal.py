@@ -23,8 +23,8 @@ from turnbudget.runs.folder import RunWriter, take_away
 from turnbudget.runs.names import legible
 from turnbudget.runs.records import Record, Row
 from turnbudget.serving.events import CallBegan
-from voice import clock
-from voice.errors import LedgerError, RunError
+from turnbudget.voice.errors import LedgerError, RunError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from pathlib import Path

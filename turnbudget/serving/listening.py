@@ -14,8 +14,8 @@ from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.doors.doorstep import Doorstep
 from turnbudget.serving.sockets.expected import ExpectedAudioSocket
 from turnbudget.serving.sockets.tcp import AudioSocketWire
-from voice import clock
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from voice import clock
-from voice.forecast import nearest_rank
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
-    from turnbudget.compose import Studio
     from turnbudget.runs.records import Row
+    from turnbudget.settings.compose import Studio
 
 Mode: TypeAlias = Literal["full", "light"]
 """How a call is answered: by all there is, or by the shelf and the fast backend."""

@@ -21,9 +21,9 @@ from turnbudget.serving.after.ending import disposition, reason
 from turnbudget.serving.after.vcon import Closed
 from turnbudget.serving.journal import BEGUN, CALLS, Begun, Hold, add_line
 from turnbudget.serving.running import MOST_ROWS
-from voice import audio, clock
-from voice.errors import AudioError
-from voice.sound import wav
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import audio, wav
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from turnbudget.answering import open_answering
-from voice import clock
+from turnbudget.settings.answering import open_answering
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from turnbudget.compose import Studio
-    from turnbudget.config import Config
     from turnbudget.serving.outlook import Mode
+    from turnbudget.settings.compose import Studio
+    from turnbudget.settings.config import Config
 
 
 class Opener(Protocol):
-    """Who opens a studio: :func:`turnbudget.compose.open_studio`, or one with engines of its own."""
+    """Who opens a studio: :func:`turnbudget.settings.compose.open_studio`, or one with engines of its own."""
 
     async def __call__(self, config: Config) -> Studio:
         """Load and warm the engines of *config*; raises TurnbudgetError, one line."""

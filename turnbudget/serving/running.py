@@ -14,9 +14,9 @@ from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.recording import Recording
 from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from voice import clock
-from voice.crew import Crew
-from voice.errors import TurnbudgetError
+from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.outlook import Mode
     from turnbudget.serving.sockets.connection import Connection
-    from voice.call import Call
-    from voice.lines.dialect import CallInfo
+    from turnbudget.voice.call.call import Call
+    from turnbudget.voice.lines.dialect import CallInfo
 
 MOST_ROWS: Final = 2_000
 """Rows of one call that are handed to watchers at its end: the last of them."""

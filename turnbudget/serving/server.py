@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.compose import open_studio
 from turnbudget.live.call import live_header
 from turnbudget.runs.names import fresh_folder
 from turnbudget.serving.after.aftercall import AfterCall
@@ -32,9 +31,10 @@ from turnbudget.serving.journal import Journal
 from turnbudget.serving.listening import Listening
 from turnbudget.serving.recovery import Recovery
 from turnbudget.serving.rooms import Rooms
-from voice import clock
-from voice.crew import Crew
-from voice.errors import TurnbudgetError
+from turnbudget.settings.compose import open_studio
+from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.serving.server import Worker
-from voice import clock
-from voice.crew import Crew
-from voice.errors import UsageError
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

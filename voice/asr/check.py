@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice import audio, clock
-from voice.asr.text import is_words, normalise
+from turnbudget.voice.asr.text import is_words, normalise
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from voice.asr.transcriber import Dictation, Transcriber, Transcript
-    from voice.audio import Int16
+    from turnbudget.voice.asr.transcriber import Dictation, Transcriber, Transcript
+    from turnbudget.voice.sound.audio import Int16
 
 HELD_US: Final = 5_000
 """What a call may hold the loop on average: far more than it should, for the machine may be busy."""

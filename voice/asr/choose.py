@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from voice.asr import moonshine, vosk
-from voice.asr.moonshine import Moonshine
-from voice.asr.vosk import Vosk
-from voice.errors import ConfigError, MissingEngine
+from turnbudget.voice.asr import moonshine, vosk
+from turnbudget.voice.asr.moonshine import Moonshine
+from turnbudget.voice.asr.vosk import Vosk
+from turnbudget.voice.errors import ConfigError, MissingEngine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voice.asr.moonshine_convert import Progress
-    from voice.asr.transcriber import Transcriber
+    from turnbudget.voice.asr.moonshine_convert import Progress
+    from turnbudget.voice.asr.transcriber import Transcriber
 
 ENGINES: Final = {"moonshine": moonshine.missing, "vosk": vosk.missing}
 """The real engines, best first on telephone English (``bench/asr.py``), and what each still lacks."""
@@ -29,7 +29,8 @@ def choose(
     """Return the transcriber *name* and why it was taken; ``auto`` takes the first engine that is here.
 
     *model* is a Vosk model's folder, *threads* and *progress* are Moonshine's. Nothing is loaded yet.
-    Raises :class:`~voice.errors.MissingEngine`, or :class:`~voice.errors.ConfigError` for an unknown name.
+    Raises :class:`~turnbudget.voice.errors.MissingEngine`, or :class:`~turnbudget.voice.errors.ConfigError`
+    for an unknown name.
     """
     if name not in (*ENGINES, "auto"):
         raise ConfigError(

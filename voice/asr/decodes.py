@@ -12,13 +12,13 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from voice import clock
-from voice.asr.moonshine_model import Leave
+from turnbudget.voice.asr.moonshine_model import Leave
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 
 class Urgency(IntEnum):

@@ -1,7 +1,8 @@
 """Moonshine hears a whole sound at a time, so it is asked again and again, and at once when a voice falls.
 
-One thread decodes for every utterance of the process, what is most urgent first (:mod:`voice.asr.decodes`).
-What a decode found is the draft of the next (:mod:`voice.asr.moonshine_model`), so asking often is cheap.
+One thread decodes for every utterance of the process, what is most urgent first
+(:mod:`turnbudget.voice.asr.decodes`). What a decode found is the draft of the next
+(:mod:`turnbudget.voice.asr.moonshine_model`), so asking often is cheap.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio, cache, clock
-from voice.asr import moonshine_convert
-from voice.asr.agreement import Agreement
-from voice.asr.decodes import Decode, Decodes, Known, Urgency
-from voice.asr.moonshine_model import Abandoned, MoonshineModel
-from voice.asr.quiet import cuts
-from voice.asr.text import is_words
-from voice.asr.transcriber import Transcript, Work
-from voice.errors import AsrError, ComponentError
+from turnbudget.voice import cache
+from turnbudget.voice.asr import moonshine_convert
+from turnbudget.voice.asr.agreement import Agreement
+from turnbudget.voice.asr.decodes import Decode, Decodes, Known, Urgency
+from turnbudget.voice.asr.moonshine_model import Abandoned, MoonshineModel
+from turnbudget.voice.asr.quiet import cuts
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.asr.transcriber import Transcript, Work
+from turnbudget.voice.errors import AsrError, ComponentError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.moonshine_model import Leave
-    from voice.audio import Int16
+    from turnbudget.voice.asr.moonshine_model import Leave
+    from turnbudget.voice.sound.audio import Int16
 
 FOLDER: Final = "moonshine-base-en-int8-v1"
 PARTIAL: Final = audio.samples(320_000)
@@ -58,7 +61,8 @@ class Moonshine:
     async def warm(self) -> None:
         """Convert the model if the cache lacks it (progress is told from a thread), load it, run it once.
 
-        Raises :class:`~voice.errors.MissingEngine`, :class:`~voice.errors.ComponentError`.
+        Raises :class:`~turnbudget.voice.errors.MissingEngine`,
+        :class:`~turnbudget.voice.errors.ComponentError`.
         """
         hiss = np.random.default_rng(0).integers(-300, 300, audio.RATE, np.int16)
         decode = Decode(hiss, Known(), Urgency.FINAL)
@@ -130,8 +134,8 @@ def read_in_pieces(sound: Int16, known: Known, read: Callable[[Int16], str]) -> 
 class MoonshineDictation:
     """One utterance, decoded as a whole at every step.
 
-    Of its :class:`~voice.asr.transcriber.Work`, each decode runs from being asked for to being known
-    (waiting for other calls' finals included); *used* is the one whose text is the final text.
+    Of its :class:`~turnbudget.voice.asr.transcriber.Work`, each decode runs from being asked for to being
+    known (waiting for other calls' finals included); *used* is the one whose text is the final text.
     """
 
     def __init__(self, engine: Moonshine, changed: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from voice.errors import MissingEngine
+from turnbudget.voice.errors import MissingEngine
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Told how many steps are done, of how many, and what comes next."""
@@ -30,7 +30,7 @@ _BRANCHES: Final = {"else_branch": FIRST, "then_branch": LATER}
 
 
 def source() -> Path:
-    """Return the folder of the packaged model; raises :class:`~voice.errors.MissingEngine`.
+    """Return the folder of the packaged model; raises :class:`~turnbudget.voice.errors.MissingEngine`.
 
     The package is found, never imported: importing it loads a second ONNX runtime.
     """

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from voice import audio
-from voice.asr import moonshine_convert as made
-from voice.asr.quiet import parts
-from voice.errors import MissingEngine
+from turnbudget.voice.asr import moonshine_convert as made
+from turnbudget.voice.asr.quiet import parts
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 SHORTEST: Final = audio.RATE // 10
 """The model refuses shorter sound."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from voice.audio import FRAME, RATE
+from turnbudget.voice.sound.audio import FRAME, RATE
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LONGEST: Final = 12 * RATE
 """Sound longer than this is cut."""

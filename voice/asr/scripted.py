@@ -10,15 +10,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice import audio, clock
-from voice.asr.text import is_words
-from voice.asr.transcriber import Transcript, Word, Work
-from voice.errors import AsrError
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.asr.transcriber import Transcript, Word, Work
+from turnbudget.voice.errors import AsrError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 FINAL_US: Final = 80_000
 LAG_US: Final = 300_000

@@ -1,6 +1,7 @@
 """Recognisers write things that nobody said; what was said, however short, is kept.
 
-Numbers are left as the recogniser wrote them; :mod:`voice.asr.numbers` reads them where digits are asked.
+Numbers are left as the recogniser wrote them; :mod:`turnbudget.voice.asr.numbers` reads them where digits are
+asked.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from voice.asr.numbers import read_numbers
+from turnbudget.voice.asr.numbers import read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

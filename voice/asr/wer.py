@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from voice.asr.text import normalise
+from turnbudget.voice.asr.text import normalise
 
 
 @dataclass(frozen=True, slots=True)

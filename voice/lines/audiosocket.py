@@ -11,17 +11,17 @@ import uuid
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Literal
 
-from voice.errors import ConfigError
-from voice.lines.dialect import Abilities, AudioIn, CallInfo, Hangup, Odd, Started
-from voice.lines.keys import pressed
-from voice.lines.pcm import FRAMES_A_SECOND, Framed, Joined
-from voice.sound.encoding import called
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.dialect import Abilities, AudioIn, CallInfo, Hangup, Odd, Started
+from turnbudget.voice.lines.keys import pressed
+from turnbudget.voice.lines.pcm import FRAMES_A_SECOND, Framed, Joined
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.sound.audio import Int16
 
 HANG_UP: Final = 0x00
 UUID: Final = 0x01

@@ -14,17 +14,26 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from voice import audio
-from voice.lines.control import Marks, compact
-from voice.lines.dialect import Abilities, AudioIn, CallInfo, Hangup, Hold, MarkPlayed, Odd, Started
-from voice.lines.pcm import Framed
-from voice.sound.encoding import called
+from turnbudget.voice.lines.control import Marks, compact
+from turnbudget.voice.lines.dialect import (
+    Abilities,
+    AudioIn,
+    CallInfo,
+    Hangup,
+    Hold,
+    MarkPlayed,
+    Odd,
+    Started,
+)
+from turnbudget.voice.lines.pcm import Framed
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.sound.audio import Int16
 
 VERSION: Final = 1
 HEADER: Final = 4

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from voice import audio
-from voice.errors import MissingEngine
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 REMEDY: Final = "pip install 'turnbudget[aec]'"
 

@@ -15,17 +15,17 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta, Struct
 
-from voice.lines.control import Marks, call_info, compact, table
-from voice.lines.dialect import Abilities, Drained, Flow, MarkPlayed, Odd
-from voice.lines.keys import pressed
-from voice.lines.pcm_websocket import Opened
-from voice.sound.encoding import called
+from turnbudget.voice.lines.control import Marks, call_info, compact, table
+from turnbudget.voice.lines.dialect import Abilities, Drained, Flow, MarkPlayed, Odd
+from turnbudget.voice.lines.keys import pressed
+from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voice.lines.dialect import Message
-    from voice.lines.pcm_websocket import Told
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.lines.pcm_websocket import Told
 
 FORMATS: Final[Mapping[str, tuple[str, int]]] = {
     "ulaw": ("mulaw", 8_000),

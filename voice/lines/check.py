@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio, clock
-from voice.clock import MS, SECOND
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
-    from voice.line import Frame, Line
+    from turnbudget.voice.lines.line import Frame, Line
 
 HELD_US: Final = 5 * MS
 """What handing over a frame may hold the loop on average: far more than it should, on a busy machine."""

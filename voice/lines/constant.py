@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from voice import audio
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LONG_MS: Final = 200
 """A level that stands for so long is constant."""

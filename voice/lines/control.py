@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from voice.lines.dialect import CallInfo
+from turnbudget.voice.lines.dialect import CallInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

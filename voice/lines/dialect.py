@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 Message: TypeAlias = str | bytes
 """One WebSocket message (text or binary), or a piece of a TCP stream (bytes)."""

@@ -15,19 +15,19 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from voice.lines.control import PENDING, Marks, call_info, compact, table
-from voice.lines.dialect import Abilities, MarkPlayed, Odd
-from voice.lines.keys import pressed
-from voice.lines.pcm import FRAMES_A_SECOND
-from voice.lines.pcm_websocket import Opened
-from voice.sound.encoding import called
+from turnbudget.voice.lines.control import PENDING, Marks, call_info, compact, table
+from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
+from turnbudget.voice.lines.keys import pressed
+from turnbudget.voice.lines.pcm import FRAMES_A_SECOND
+from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
-    from voice.lines.pcm_websocket import Told
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.lines.pcm_websocket import Told
+    from turnbudget.voice.sound.audio import Int16
 
 RATES: Final = (8_000, 16_000, 24_000, 48_000, 64_000)
 MARKER: Final = b"\xff\xff"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from voice.lines.dialect import Dtmf, Odd
+from turnbudget.voice.lines.dialect import Dtmf, Odd
 
 KEYS: Final = frozenset("0123456789*#ABCD")
 

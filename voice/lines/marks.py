@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from voice.lines.dialect import MarkPlayed, Odd
+from turnbudget.voice.lines.dialect import MarkPlayed, Odd
 
 MOST: Final = 256
 """Marks waited for at once; the oldest is given up."""

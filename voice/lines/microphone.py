@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from voice import audio, clock
-from voice.echo import Echo
-from voice.errors import LineError
-from voice.line import Frame
-from voice.lines.beside import Beside
-from voice.lines.playout import Playout
-from voice.lines.report import Lag
-from voice.sound.stream import Downstream, Stream
+from turnbudget.voice.errors import LineError
+from turnbudget.voice.lines.beside import Beside
+from turnbudget.voice.lines.line import Frame
+from turnbudget.voice.lines.playout import Playout
+from turnbudget.voice.lines.report import Lag
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.echo import Echo
+from turnbudget.voice.sound.stream import Downstream, Stream
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from voice.audio import Int16
-    from voice.lines.canceller import Canceller
-    from voice.lines.card import Card
+    from turnbudget.voice.lines.canceller import Canceller
+    from turnbudget.voice.lines.card import Card
+    from turnbudget.voice.sound.audio import Int16
 
 log = logging.getLogger(__name__)
 

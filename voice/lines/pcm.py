@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from voice.audio import join, silence
+from turnbudget.voice.sound.audio import join, silence
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.sound.encoding import Encoding
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.encoding import Encoding
 
 FRAMES_A_SECOND: Final = 50
 """A frame is 20 ms on every wire."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
-from voice.lines.pcm import Framed, Joined
+from turnbudget.voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
+from turnbudget.voice.lines.pcm import Framed, Joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import CallInfo, Inbound, Message
-    from voice.sound.encoding import Encoding
+    from turnbudget.voice.lines.dialect import CallInfo, Inbound, Message
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.encoding import Encoding
 
 LONGEST: Final = 65_536
 """Bytes or characters of a message that is looked at: two seconds of 16 kHz, and more than any control."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 CUSHION_US: Final = 20_000
 """Before a reply's first sample: the pacer may be so late with the next."""

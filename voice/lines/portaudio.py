@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from voice.audio import RATE
-from voice.errors import LineError, MissingEngine, UsageError
+from turnbudget.voice.errors import LineError, MissingEngine, UsageError
+from turnbudget.voice.sound.audio import RATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from voice.lines.card import Owner
+    from turnbudget.voice.lines.card import Owner
 
 Way: TypeAlias = Literal["input", "output"]
 Latency: TypeAlias = Literal["low", "high"]

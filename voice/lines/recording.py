@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import numpy as np
 
-from voice import audio, clock
-from voice.line import Frame
+from turnbudget.voice.lines.line import Frame
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from voice.asr.transcriber import Word
-    from voice.audio import Int16
-    from voice.reference import Reference
+    from turnbudget.voice.asr.reference import Reference
+    from turnbudget.voice.asr.transcriber import Word
+    from turnbudget.voice.sound.audio import Int16
 
 GIVE_UP_US: Final = 15 * clock.SECOND
 """A caller waits so long for the floor, then speaks anyhow."""

@@ -15,7 +15,7 @@ import hmac
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

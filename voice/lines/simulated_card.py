@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from voice import audio, clock
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
 
-    from voice.audio import Int16
-    from voice.lines.card import Owner
+    from turnbudget.voice.lines.card import Owner
+    from turnbudget.voice.sound.audio import Int16
 
 BLOCK_US: Final = 10 * clock.MS
 MILLION: Final = 1_000_000

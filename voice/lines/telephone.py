@@ -10,17 +10,18 @@ import asyncio
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Final
 
-from voice import audio, clock
-from voice.line import Frame
-from voice.lines.dialect import AudioIn, Drained, Flow, Hangup, MarkPlayed, Odd
-from voice.sound.encoding import to_float
-from voice.sound.resampler import Resampler
+from turnbudget.voice.lines.dialect import AudioIn, Drained, Flow, Hangup, MarkPlayed, Odd
+from turnbudget.voice.lines.line import Frame
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.encoding import to_float
+from turnbudget.voice.sound.resampler import Resampler
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Dialect, Inbound, Message
+    from turnbudget.voice.lines.dialect import Dialect, Inbound, Message
+    from turnbudget.voice.sound.audio import Int16
 
 HELD: Final = 250
 """Frames of the caller that may wait to be heard: 5 s. More means that nobody listens, and is dropped."""

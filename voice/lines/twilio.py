@@ -1,7 +1,8 @@
 """What Twilio's Media Streams and their kin speak: JSON with audio in base64, on one WebSocket a call.
 
-One engine, one table a vendor (:mod:`voice.lines.twilio_vendors`). A mark that comes back is proof that the
-audio before it was heard, unless the queue was cleared meanwhile: then it proves nothing, and is told so.
+One engine, one table a vendor (:mod:`turnbudget.voice.lines.twilio_vendors`). A mark that comes back is proof
+that the audio before it was heard, unless the queue was cleared meanwhile: then it proves nothing, and is
+told so.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from voice.lines.constant import Constant
-from voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
-from voice.lines.marks import Marks
-from voice.lines.pcm import Framed
-from voice.lines.reorder import Chunk, Reorder
-from voice.lines.twilio_messages import (
+from turnbudget.voice.lines.constant import Constant
+from turnbudget.voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
+from turnbudget.voice.lines.marks import Marks
+from turnbudget.voice.lines.pcm import Framed
+from turnbudget.voice.lines.reorder import Chunk, Reorder
+from turnbudget.voice.lines.twilio_messages import (
     inside,
     read,
     read_key,
@@ -26,16 +27,16 @@ from voice.lines.twilio_messages import (
     stream_of,
     text,
 )
-from voice.lines.twilio_vendors import AHEAD_US, TWILIO, Vendor
-from voice.sound import encoding
+from turnbudget.voice.lines.twilio_vendors import AHEAD_US, TWILIO, Vendor
+from turnbudget.voice.sound import encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Inbound, Message
-    from voice.lines.reorder import Placed
-    from voice.lines.twilio_messages import Fields, Opening
+    from turnbudget.voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.lines.reorder import Placed
+    from turnbudget.voice.lines.twilio_messages import Fields, Opening
+    from turnbudget.voice.sound.audio import Int16
 
 EARLY: Final = 50
 """Messages of audio kept from before the start: a second of 20 ms frames."""

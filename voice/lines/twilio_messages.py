@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from voice.errors import AudioError
-from voice.lines.dialect import CallInfo, Odd
-from voice.lines.keys import pressed
-from voice.lines.reorder import Chunk
-from voice.sound.encoding import Encoding, called
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.lines.dialect import CallInfo, Odd
+from turnbudget.voice.lines.keys import pressed
+from turnbudget.voice.lines.reorder import Chunk
+from turnbudget.voice.sound.encoding import Encoding, called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.lines.dialect import Dtmf, Message
-    from voice.lines.twilio_vendors import Vendor
+    from turnbudget.voice.lines.dialect import Dtmf, Message
+    from turnbudget.voice.lines.twilio_vendors import Vendor
 
 LIMIT: Final = 262_144
 """Signs in a message: 2 s of the widest audio we take, with room."""

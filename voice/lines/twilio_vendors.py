@@ -76,7 +76,7 @@ class Vendor:
     """What is spoken if ``start`` does not say."""
     rate: int = 8_000
     linear: str = "pcm16"
-    """How its 16-bit linear audio stands in bytes, in the words of :mod:`voice.sound.encoding`."""
+    """How its 16-bit linear audio stands in bytes, in the words of :mod:`turnbudget.voice.sound.encoding`."""
     stream_attributes: Mapping[str, str] = field(default_factory=dict)
     """What its ``<Stream>`` needs beyond an address, so that our audio is heard at all."""
 

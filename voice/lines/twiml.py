@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from voice.lines.control import Marks, call_info, compact, table
-from voice.lines.dialect import Abilities, MarkPlayed, Odd
-from voice.lines.keys import pressed
-from voice.lines.pcm import FRAMES_A_SECOND
-from voice.lines.pcm_websocket import Opened
-from voice.sound.encoding import called
+from turnbudget.voice.lines.control import Marks, call_info, compact, table
+from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
+from turnbudget.voice.lines.keys import pressed
+from turnbudget.voice.lines.pcm import FRAMES_A_SECOND
+from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.lines.dialect import Message
-    from voice.lines.pcm_websocket import Told
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.lines.pcm_websocket import Told
 
 CONTENT: Final = re.compile(r"audio/l16\s*;\s*rate=(8000|16000|24000)")
 AHEAD_US: Final = 60_000_000

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from voice.errors import AudioError
-from voice.sound.sndfile import g711_tables
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound.sndfile import g711_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from voice.audio import Float32, Int16
+    from turnbudget.voice.sound.audio import Float32, Int16
 
 
 @dataclass(frozen=True, slots=True)

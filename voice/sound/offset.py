@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice.audio import AUDIBLE, FRAME
+from turnbudget.voice.sound.audio import AUDIBLE, FRAME
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 STILL: Final = 64
 """A frame whose samples differ by no more than this stands still: two quantisation steps of 10 bits."""

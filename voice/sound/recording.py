@@ -2,7 +2,7 @@
 
 What a file says of itself is checked and, where that is safe, mended; each mended fault is a note. A channel
 is chosen, never mixed: mixed down, the agent's words would start the caller's turns. Everything here blocks
-on disk and arithmetic, so call it in a thread (:func:`voice.clock.offload`).
+on disk and arithmetic, so call it in a thread (:func:`turnbudget.voice.time.clock.offload`).
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio
-from voice.errors import AudioError
-from voice.sound import wav
-from voice.sound.offset import constant_level
-from voice.sound.resampler import Resampler, check_rate
-from voice.sound.sndfile import CONVERT, KNOWN, Decoder
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import audio, wav
+from turnbudget.voice.sound.offset import constant_level
+from turnbudget.voice.sound.resampler import Resampler, check_rate
+from turnbudget.voice.sound.sndfile import CONVERT, KNOWN, Decoder
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from voice.audio import Float32, Int16
+    from turnbudget.voice.sound.audio import Float32, Int16
 
 CALLER: Final = 0
 """The channel a caller is on, unless told otherwise: the left."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import soxr
 
-from voice.audio import join, silence
-from voice.errors import AudioError
-from voice.sound.encoding import from_float, to_float
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound.audio import join, silence
+from turnbudget.voice.sound.encoding import from_float, to_float
 
 if TYPE_CHECKING:
-    from voice.audio import Float32, Int16
+    from turnbudget.voice.sound.audio import Float32, Int16
 
 SLOWEST: Final = 4_000
 """Hz; below it there is no speech left, and a header that says so lies."""

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import soundfile
 
-from voice.errors import AudioError, ComponentError
+from turnbudget.voice.errors import AudioError, ComponentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
-    from voice.audio import Float32, Int16
+    from turnbudget.voice.sound.audio import Float32, Int16
 
 PIECE: Final = 65_536
 """Frames decoded at a time."""

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from voice import audio
-from voice.errors import AudioError
-from voice.sound import wav
-from voice.sound.encoding import called, to_float
-from voice.sound.resampler import Resampler
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import audio, wav
+from turnbudget.voice.sound.encoding import called, to_float
+from turnbudget.voice.sound.resampler import Resampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LONGEST_HEADER: Final = 65_536
 """Bytes waited for before a header without samples is called a fault."""
@@ -38,7 +37,7 @@ class Stream:
     """A leg's bytes, as samples in the internal form."""
 
     def __init__(self, rate: int, encoding: str = "pcm16") -> None:
-        """Take bytes at *rate* Hz in an *encoding* of :mod:`voice.sound.encoding`; raises AudioError."""
+        """Take bytes at *rate* Hz in an *encoding* of ``encoding``; raises AudioError."""
         self._promised = (rate, encoding)
         self.reset()
 
@@ -101,7 +100,7 @@ class Downstream:
     """Samples in the internal form, as a leg's bytes."""
 
     def __init__(self, rate: int, encoding: str = "pcm16") -> None:
-        """Give bytes at *rate* Hz in an *encoding* of :mod:`voice.sound.encoding`; raises AudioError."""
+        """Give bytes at *rate* Hz in an *encoding* of ``encoding``; raises AudioError."""
         self._encoding = called(encoding)
         self._resampler = Resampler(audio.RATE, rate, live=True)
 

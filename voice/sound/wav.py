@@ -12,8 +12,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from voice.errors import AudioError
-from voice.sound.resampler import check_rate
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound.resampler import check_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
-    from voice.tts.synthesizer import Speech, Synthesizer
+    from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
 TEXTS: Final = ("One moment, please.", "Your appointment is on Friday at 8:15 a.m., is that right?", "Yes.")
 UNSPEAKABLE: Final = ("", "  \n", ".")
@@ -22,7 +23,7 @@ GRACE_US: Final = 100 * MS
 
 
 async def check_synthesizer(synthesizer: Synthesizer) -> tuple[str, ...]:
-    """Return every promise of :class:`~voice.tts.synthesizer.Synthesizer` that this one breaks, none if ().
+    """Return every promise of ``Synthesizer`` that this one breaks, none if ().
 
     It warms, renders and closes it; a render may take 10 s here.
     """

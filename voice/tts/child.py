@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import voice
-from voice import clock
-from voice.errors import MissingEngine, TtsError
-from voice.tts import pipe
-from voice.tts.finish import Sound
+from turnbudget.voice.errors import MissingEngine, TtsError
+from turnbudget.voice.time import clock
+from turnbudget.voice.tts import pipe
+from turnbudget.voice.tts.finish import Sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,10 +35,17 @@ SAMPLE: Final = 2
 
 
 class Child:
-    """A worker process with *engine* (see :func:`voice.tts.engine.load`) and its *options*."""
+    """A worker process with *engine* (see :func:`turnbudget.voice.tts.engine.load`) and its *options*."""
 
     def __init__(self, engine: str, options: Mapping[str, Any]) -> None:
-        self._command = [sys.executable, "-P", "-m", "voice.tts.worker", engine, json.dumps(dict(options))]
+        self._command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "turnbudget.voice.tts.worker",
+            engine,
+            json.dumps(dict(options)),
+        ]
         self._engine = engine
         self._process: subprocess.Popen[bytes] | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -109,7 +115,7 @@ class Child:
 
     def _spawn(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="turnbudget-")
-        home = str(Path(voice.__file__).parents[1])
+        home = str(Path(__file__).parents[3])
         path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH", "")]))
         environment = os.environ | {"PYTHONPATH": path, "TMPDIR": self._scratch.name}
         # A pipe for stderr could fill and block the worker; what matters is told in an answer.

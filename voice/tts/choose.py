@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError, MissingEngine
-from voice.tts import piper, pyttsx3
-from voice.tts.process import Patience, ProcessSynthesizer
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.errors import ConfigError, MissingEngine
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts import piper, pyttsx3
+from turnbudget.voice.tts.process import Patience, ProcessSynthesizer
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 if TYPE_CHECKING:
-    from voice.tts.synthesizer import Synthesizer
+    from turnbudget.voice.tts.synthesizer import Synthesizer
 
 NAMES: Final = ("auto", "pyttsx3", "piper", "scripted")
 
@@ -21,7 +21,7 @@ def choose(name: str = "auto", *, voice: str = "", rate: int = 200) -> tuple[Syn
 
     *voice* is what its engine calls it (for piper the path of an ``.onnx``), *rate* is in words a minute.
     ``auto`` takes pyttsx3 where it can speak, for it answers in 10 ms, else piper. Raises
-    :class:`~voice.errors.MissingEngine` or :class:`~voice.errors.ConfigError`.
+    :class:`~turnbudget.voice.errors.MissingEngine` or :class:`~turnbudget.voice.errors.ConfigError`.
     """
     if name == "auto":
         name = "pyttsx3" if pyttsx3.reachable() else "piper"

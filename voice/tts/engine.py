@@ -10,7 +10,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
-from voice.errors import ConfigError
+from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-ENGINES: Final = {"pyttsx3": "voice.tts.pyttsx3:Pyttsx3", "piper": "voice.tts.piper:Piper"}
+ENGINES: Final = {
+    "pyttsx3": "turnbudget.voice.tts.pyttsx3:Pyttsx3",
+    "piper": "turnbudget.voice.tts.piper:Piper",
+}
 
 
 class Raw(NamedTuple):

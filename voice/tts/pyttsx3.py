@@ -23,10 +23,10 @@ from typing import Any, Final
 
 import soundfile
 
-from voice import audio
-from voice.errors import MissingEngine, TtsError
-from voice.tts.engine import Raw
-from voice.tts.finish import shortest_us
+from turnbudget.voice.errors import MissingEngine, TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.tts.engine import Raw
+from turnbudget.voice.tts.finish import shortest_us
 
 SYSTEM: Final = ("libespeak-ng.so.1", "libespeak.so.1")
 PACKAGED: Final = "espeakng-loader"

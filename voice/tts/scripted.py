@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
-from voice.tts.finish import expected_us
-from voice.tts.synthesizer import Speech
-from voice.words.text import pronounceable
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts.finish import expected_us
+from turnbudget.voice.tts.synthesizer import Speech
+from turnbudget.voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 Fault: TypeAlias = Literal["raise", "hang", "empty"]
 

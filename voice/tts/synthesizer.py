@@ -1,7 +1,7 @@
 """The seam between the Turn and any speech synthesizer, and what came out of it.
 
 A synthesizer renders one piece of text (a sentence, a clause) to checked, trimmed audio. Text reaches it
-cleaned and cut by :mod:`voice.words.text`.
+cleaned and cut by :mod:`turnbudget.voice.words.text`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.budget import Budget
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.time.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Synthesizer(Protocol):
         ...
 
     async def render(self, text: str, budget: Budget | None = None) -> Speech:
-        """Return *text* as sound before *budget* ends; raises :class:`~voice.errors.TtsError`.
+        """Return *text* as sound before *budget* ends; raises :class:`~turnbudget.voice.errors.TtsError`.
 
         Calls may overlap; they are served one after another.
         """

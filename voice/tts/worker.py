@@ -1,8 +1,8 @@
 """The program of a worker process: one engine, one request at a time, checked sound out.
 
-``python -m voice.tts.worker pyttsx3 '{"rate": 180}'`` reads requests on its standard input and answers on
-its standard output (:mod:`voice.tts.pipe`). Whatever an engine prints goes to standard error, and when
-the parent goes away, so does the worker, whatever its engine is doing.
+``python -m turnbudget.voice.tts.worker pyttsx3 '{"rate": 180}'`` reads requests on its standard input and
+answers on its standard output (:mod:`turnbudget.voice.tts.pipe`). Whatever an engine prints goes to standard
+error, and when the parent goes away, so does the worker, whatever its engine is doing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
-from voice import clock
-from voice.errors import MissingEngine, TurnbudgetError
-from voice.tts import engine, finish, pipe
+from turnbudget.voice.errors import MissingEngine, TurnbudgetError
+from turnbudget.voice.time import clock
+from turnbudget.voice.tts import engine, finish, pipe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voice.tts.engine import Engine
+    from turnbudget.voice.tts.engine import Engine
 
 WARM: Final = "One moment, please."
 WAITING: Final = 8

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import category, normalize
 
-from voice.asr.text import normalise
+from turnbudget.voice.asr.text import normalise
 
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("‘’ʼ´`′", "'"))
 _CURRENCIES: Final = {"$": "dollars", "€": "euros", "£": "pounds", "¥": "yen"}

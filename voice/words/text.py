@@ -1,7 +1,7 @@
 """Text as it is spoken: what is written for the eye is taken out, and every sign is replaced once.
 
 Amounts, years, dates and times are left to the engine, which reads them well; numbers that are names
-(telephones, orders, codes) are :mod:`voice.words.digits`.
+(telephones, orders, codes) are :mod:`turnbudget.voice.words.digits`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Final
 
-from voice.words.digits import spell_numbers
+from turnbudget.voice.words.digits import spell_numbers
 
 _URL: Final = r"(?:https?://|www\.)[^\s<>\])]*[^\s<>\]).,;:!?]"
 _WITHIN: Final = r"(?<=[\w)])\s*{}\s*(?=[\w(\-$€£])"

@@ -8,12 +8,12 @@ import json
 import pytest
 from provider import CLOSE, HOLD, PROMPT, WAIT, chunked, head, heard, provider, whole
 
-from agents.backends.anthropic import FAST_BETA, LOST, AnthropicBackend, messages_body
-from agents.backends.backend import BackendError, Message, Prompt, Tool, ToolCall
-from agents.backends.check import check_backend
-from voice.budget import Budget
-from voice.clock import MS
-from voice.errors import ConfigError
+from turnbudget.agents.backends.anthropic import FAST_BETA, LOST, AnthropicBackend, messages_body
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt, Tool, ToolCall
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS
 
 pytestmark = pytest.mark.clock("skip")
 USAGE = {"input_tokens": 10, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5}

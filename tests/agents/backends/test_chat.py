@@ -22,12 +22,12 @@ from provider import (
     whole,
 )
 
-from agents.backends.backend import BackendError, ToolCall
-from agents.backends.openai import Dialect
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS
-from voice.words.text import speakable
+from turnbudget.agents.backends.backend import BackendError, ToolCall
+from turnbudget.agents.backends.openai import Dialect
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS
+from turnbudget.voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 

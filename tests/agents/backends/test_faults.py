@@ -23,15 +23,15 @@ from provider import (
     whole,
 )
 
-from agents.backends import modes
-from agents.backends.backend import BackendError
-from agents.backends.openai import OpenAIBackend
-from agents.backends.plan import Patience
-from agents.backends.refusal import retry_after
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.forecast import Cost, Forecast
+from turnbudget.agents.backends import modes
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.openai import OpenAIBackend
+from turnbudget.agents.backends.plan import Patience
+from turnbudget.agents.backends.refusal import retry_after
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import Cost, Forecast
 
 pytestmark = pytest.mark.clock("skip")
 

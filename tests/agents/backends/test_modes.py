@@ -8,17 +8,17 @@ import contextlib
 import pytest
 from provider import heard
 
-from agents.backends import modes
-from agents.backends.backend import BackendError, Message, Prompt, ToolCall
-from agents.backends.check import check_backend
-from agents.backends.openai import OpenAIBackend
-from agents.backends.plan import Patience
-from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
-from voice.forecast import Cost, Forecast
+from turnbudget.agents.backends import modes
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt, ToolCall
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.openai import OpenAIBackend
+from turnbudget.agents.backends.plan import Patience
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import Cost, Forecast
 
 PROMPT = Prompt((Message("user", "How much is it?"),))
 QUICK = says("It is forty euros. Can I do anything else for you in the meantime, sir? Just say so, please.")

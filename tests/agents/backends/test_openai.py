@@ -8,14 +8,14 @@ import logging
 import pytest
 from provider import CLOSE, HOLD, PROMPT, WAIT, answer, asking, chunk, chunked, event, head, heard, whole
 
-from agents.backends import attempt
-from agents.backends.backend import BackendError, Prompt, Tool
-from agents.backends.check import check_backend
-from agents.backends.openai import CEREBRAS, GROQ, OPENAI, Dialect, OpenAIBackend
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
+from turnbudget.agents.backends import attempt
+from turnbudget.agents.backends.backend import BackendError, Prompt, Tool
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.openai import CEREBRAS, GROQ, OPENAI, Dialect, OpenAIBackend
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 pytestmark = pytest.mark.clock("skip")
 

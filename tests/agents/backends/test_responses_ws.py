@@ -10,12 +10,12 @@ import pytest
 from aiohttp import WSMsgType, web
 from provider import HOLD, PROMPT, WAIT, heard
 
-from agents.backends.backend import BackendError, Message, Prompt, ToolCall
-from agents.backends.check import check_backend
-from agents.backends.responses_ws import OLD_US, ResponsesBackend
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt, ToolCall
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.responses_ws import OLD_US, ResponsesBackend
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 pytestmark = pytest.mark.clock("skip")
 CLOSE = "close"

@@ -7,13 +7,13 @@ import contextlib
 import pytest
 from provider import PROMPT, heard
 
-from agents.backends.backend import BackendError, Delta, ToolCall
-from agents.backends.check import check_backend
-from agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TurnbudgetError
+from turnbudget.agents.backends.backend import BackendError, Delta, ToolCall
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
+from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 async def test_it_keeps_the_promises_of_a_backend():

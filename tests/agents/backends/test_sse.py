@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from agents.backends.backend import BackendError
-from agents.backends.chat import ChatReader
-from agents.backends.sse import Event, EventStream
+from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.chat import ChatReader
+from turnbudget.agents.backends.sse import Event, EventStream
 
 EVENTS = [Event('{"a": "Zoë 👍"}'), Event("{}", "ping"), Event("[DONE]")]
 PLAIN = 'data: {"a": "Zoë 👍"}\n\n: keepalive\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n'.encode()

@@ -11,17 +11,17 @@ import pytest
 from msgspec.structs import replace
 from riding import ask, fails, prompt
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.backends.check import check_backend
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.hardware import Price
-from agents.simulated.prefixes import FRAME
-from agents.simulated.presets import PRESETS
-from agents.simulated.remote import Remote
-from agents.simulated.words import Script
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.hardware import Price
+from turnbudget.agents.simulated.prefixes import FRAME
+from turnbudget.agents.simulated.presets import PRESETS
+from turnbudget.agents.simulated.remote import Remote
+from turnbudget.agents.simulated.words import Script
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 PLAIN = Remote(
     name="plain", rtt_us=40 * MS, handshake_us=120 * MS, ttft_median_us=300 * MS, tpot_median_us=10 * MS

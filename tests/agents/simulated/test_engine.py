@@ -10,20 +10,20 @@ import pytest
 from msgspec.structs import replace
 from riding import BANK, FAR_US, ask, mean, prompt, rides, ttft_ms
 
-from agents.backends.backend import BackendError, Message, Prompt
-from agents.backends.check import check_backend
-from agents.simulated.engine import Engine
-from agents.simulated.explain import constants
-from agents.simulated.hardware import Schedule, Speculation
-from agents.simulated.predict import Load, predict
-from agents.simulated.presets import PRESETS, instance
-from agents.simulated.ride import Ride
-from agents.simulated.scheduler import Scheduler
-from agents.simulated.words import Script
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
+from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.simulated.engine import Engine
+from turnbudget.agents.simulated.explain import constants
+from turnbudget.agents.simulated.hardware import Schedule, Speculation
+from turnbudget.agents.simulated.predict import Load, predict
+from turnbudget.agents.simulated.presets import PRESETS, instance
+from turnbudget.agents.simulated.ride import Ride
+from turnbudget.agents.simulated.scheduler import Scheduler
+from turnbudget.agents.simulated.words import Script
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 STORY = Script(["Once upon a time there was a bank that answered in time. " * 40])
 SHORT = Script(["Yes. That is done now."])

@@ -6,18 +6,18 @@ import pytest
 from msgspec.structs import replace
 from riding import ask, prompt
 
-from agents.backends.backend import Message
-from agents.simulated.constant import Constant, origin, weakest
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.engine import Engine
-from agents.simulated.explain import explain, total
-from agents.simulated.hardware import Price, Speculation
-from agents.simulated.make import dump, find, load, make, read
-from agents.simulated.prefixes import Prefixes, count, pieces
-from agents.simulated.presets import PRESETS, instance
-from agents.simulated.remote import Remote
-from agents.simulated.words import Echo, Recorded, Script, Table
-from voice.errors import ConfigError
+from turnbudget.agents.backends.backend import Message
+from turnbudget.agents.simulated.constant import Constant, origin, weakest
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.engine import Engine
+from turnbudget.agents.simulated.explain import explain, total
+from turnbudget.agents.simulated.hardware import Price, Speculation
+from turnbudget.agents.simulated.make import dump, find, load, make, read
+from turnbudget.agents.simulated.prefixes import Prefixes, count, pieces
+from turnbudget.agents.simulated.presets import PRESETS, instance
+from turnbudget.agents.simulated.remote import Remote
+from turnbudget.agents.simulated.words import Echo, Recorded, Script, Table
+from turnbudget.voice.errors import ConfigError
 
 
 def test_a_preset_has_a_name_with_or_without_its_kind():

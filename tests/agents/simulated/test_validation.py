@@ -9,21 +9,21 @@ import pytest
 from msgspec.structs import replace
 from riding import ask, evenly, mean, poisson, prompt, rides, tpot_ms, ttft_ms
 
-from agents.backends.backend import Message
-from agents.simulated.endpoint import Endpoint
-from agents.simulated.engine import Engine
-from agents.simulated.hardware import Dataflow, Machine, Schedule, Speculation
-from agents.simulated.law import fitted, gathered, hedged, quantile, raced
-from agents.simulated.physics import tokens_a_cycle
-from agents.simulated.predict import Load, predict
-from agents.simulated.prefixes import FRAME, count
-from agents.simulated.presets import LLAMA_8B, PRESETS, instance
-from agents.simulated.validation import LLAMA2_7B, OUT, PROMPT, Row, on_h100, rows
-from agents.simulated.words import Script
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError
-from voice.forecast import nearest_rank
+from turnbudget.agents.backends.backend import Message
+from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.engine import Engine
+from turnbudget.agents.simulated.hardware import Dataflow, Machine, Schedule, Speculation
+from turnbudget.agents.simulated.law import fitted, gathered, hedged, quantile, raced
+from turnbudget.agents.simulated.physics import tokens_a_cycle
+from turnbudget.agents.simulated.predict import Load, predict
+from turnbudget.agents.simulated.prefixes import FRAME, count
+from turnbudget.agents.simulated.presets import LLAMA_8B, PRESETS, instance
+from turnbudget.agents.simulated.validation import LLAMA2_7B, OUT, PROMPT, Row, on_h100, rows
+from turnbudget.agents.simulated.words import Script
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import nearest_rank
 
 
 def long_message(tokens):

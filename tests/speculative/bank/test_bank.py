@@ -7,9 +7,20 @@ import os
 import pytest
 from spoken import calls
 
-from speculative.bank.bank import Bank, Caller, Ending, Reply, State, check, read, text, try_place, write
-from speculative.bank.mine import mine
-from voice.errors import ConfigError
+from turnbudget.speculative.bank.bank import (
+    Bank,
+    Caller,
+    Ending,
+    Reply,
+    State,
+    check,
+    read,
+    text,
+    try_place,
+    write,
+)
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.voice.errors import ConfigError
 
 STATE = State(name="colour", says=("what is the colour",), asks="colour", kind="text")
 CALLER = Caller(state="colour", name="{text}", count=4, examples=("{text}", "it's {text}"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from spoken import ELSE, GREETING, calls
 
-from speculative.bank.bank import Bank
-from speculative.bank.endings import Endings, learned, prefixes, stretches
-from speculative.bank.mine import mine
-from speculative.bank.words import CHOICES
+from turnbudget.speculative.bank.bank import Bank
+from turnbudget.speculative.bank.endings import Endings, learned, prefixes, stretches
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.words import CHOICES
 
 ACCOUNT = "which account would you like to check"
 

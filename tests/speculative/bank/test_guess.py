@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, calls
 
-from speculative.bank import match as matching
-from speculative.bank.bank import Bank, Calibration, Caller, Reply, State
-from speculative.bank.calibration import Trial, calibrated, honest, reliability
-from speculative.bank.examples import Examples
-from speculative.bank.guess import LIKELIEST, Guesser, Meanings
-from speculative.bank.mine import mine
-from speculative.bank.words import alike, content
+from turnbudget.speculative.bank import match as matching
+from turnbudget.speculative.bank.bank import Bank, Calibration, Caller, Reply, State
+from turnbudget.speculative.bank.calibration import Trial, calibrated, honest, reliability
+from turnbudget.speculative.bank.examples import Examples
+from turnbudget.speculative.bank.guess import LIKELIEST, Guesser, Meanings
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.words import alike, content
 
 DAY = "Okay. What day would you like the taxi?"
 MEANT = [("hat", 3, ("red hat", "red")), ("shoe", 5, ("blue shoe", "a red one"))]

@@ -6,13 +6,13 @@ import pytest
 from msgspec import structs
 from spoken import BYE, ELSE, GREETING, calls
 
-from speculative.bank import acts
-from speculative.bank.bank import Bank, Caller, Reply, State, read, write
-from speculative.bank.guess import Guesser
-from speculative.bank.judge import judge
-from speculative.bank.match import Match, Miss, match
-from speculative.bank.mine import mine
-from speculative.bank.words import CHOICES
+from turnbudget.speculative.bank import acts
+from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State, read, write
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.judge import judge
+from turnbudget.speculative.bank.match import Match, Miss, match
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.words import CHOICES
 
 DAY = "What day would you like the taxi?"
 NUMBER = "What is the order number?"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from spoken import BYE, ELSE, GREETING, NAMES, calls
 
-from speculative.bank import callers
-from speculative.bank.bank import read, text, write
-from speculative.bank.exchange import Exchange, exchanges
-from speculative.bank.mine import mine
-from speculative.bank.moves import moves
-from speculative.bank.slots import Slot, named, told
-from speculative.bank.words import CHOICES, answered, general
+from turnbudget.speculative.bank import callers
+from turnbudget.speculative.bank.bank import read, text, write
+from turnbudget.speculative.bank.exchange import Exchange, exchanges
+from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.moves import moves
+from turnbudget.speculative.bank.slots import Slot, named, told
+from turnbudget.speculative.bank.words import CHOICES, answered, general
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from speculative.shelf.held import OVERHEAD, checked
-from voice import audio
-from voice.errors import TtsError
+from turnbudget.speculative.shelf.held import OVERHEAD, checked
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
 
 LONG = f"{THANKS} {NAME}"
 ALIKE = [

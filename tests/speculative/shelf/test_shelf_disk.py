@@ -9,12 +9,12 @@ import threading
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from speculative.shelf import files
-from speculative.shelf.held import OVERHEAD
-from speculative.shelf.store import Store
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
+from turnbudget.speculative.shelf import files
+from turnbudget.speculative.shelf.held import OVERHEAD
+from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 MINE = "Your balance is four hundred and twelve euros."
 ALIKE = [NAME.replace("first", word) for word in ("third", "sixth", "ninth", "tenth", "fifth")]

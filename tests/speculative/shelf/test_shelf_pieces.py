@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speculative.shelf.pieces import beginnings, pieces, plain
-from voice.words.sentences import split
-from voice.words.text import speakable
+from turnbudget.speculative.shelf.pieces import beginnings, pieces, plain
+from turnbudget.voice.words.sentences import split
+from turnbudget.voice.words.text import speakable
 
 WORDS = st.lists(
     st.sampled_from(

@@ -8,12 +8,12 @@ import random
 import pytest
 from voices import NAME, THANKS, Voice, shelved
 
-from speculative.shelf import call_shelf
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.errors import TtsError
+from turnbudget.speculative.shelf import call_shelf
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 MINE = "Your balance is four hundred and twelve euros."
 THEIRS = "Your balance is nine euros."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from speculative.shelf.entry import FORM
-from voice.tts import piper, pyttsx3
-from voice.tts.choose import choose
-from voice.tts.finish import EDITION
-from voice.tts.process import ProcessSynthesizer
+from turnbudget.speculative.shelf.entry import FORM
+from turnbudget.voice.tts import piper, pyttsx3
+from turnbudget.voice.tts.choose import choose
+from turnbudget.voice.tts.finish import EDITION
+from turnbudget.voice.tts.process import ProcessSynthesizer
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ import pytest
 from voices import DONE, NAME, speech
 from writer import key as numbered
 
-from speculative.shelf import files
-from speculative.shelf.entry import HEAD, Corrupt, pack, title, unpack
-from speculative.shelf.held import Key
-from speculative.shelf.store import LOCK, NAMED, Store
+from turnbudget.speculative.shelf import files
+from turnbudget.speculative.shelf.entry import HEAD, Corrupt, pack, title, unpack
+from turnbudget.speculative.shelf.held import Key
+from turnbudget.speculative.shelf.store import LOCK, NAMED, Store
 
 KEY = Key(NAME, "cheap", "tone")
 MADE = "2026-11-30T12:00:00+00:00"

@@ -13,8 +13,9 @@ import pytest
 from rich.console import Console
 
 from turnbudget.commands import doctor
-from voice import cache, end_of_turn
-from voice.asr import moonshine, vosk_models
+from turnbudget.voice import cache
+from turnbudget.voice.asr import moonshine, vosk_models
+from turnbudget.voice.hearing import end_of_turn
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -51,7 +52,7 @@ def installed(monkeypatch):
         return versions[name]
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: {"voice": ["turnbudget"]})
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: {"turnbudget": ["turnbudget"]})
     monkeypatch.setattr(vosk_models, "find", lambda: "/models/small-en")
     monkeypatch.setattr(doctor.pyttsx3, "reachable", lambda: "the system's libespeak-ng.so.1")
     monkeypatch.setattr(doctor.piper, "reachable", lambda: "en_US-joe-medium")
@@ -120,12 +121,11 @@ def test_an_old_python_is_warned_of(monkeypatch):
 
 
 def test_another_distribution_of_our_name_is_warned_of(monkeypatch):
-    """The package openai-agents is imported as ``agents`` too."""
-    owners = {"agents": ["openai-agents", "turnbudget"], "voice": ["turnbudget"]}
+    owners = {"turnbudget": ["another", "turnbudget"]}
     monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: owners)
-    finding = found("import agents")
+    finding = found("import turnbudget")
     assert finding.state == "warning"
-    assert finding.detail == "is ours here, but openai-agents has the same name"
+    assert finding.detail == "is ours here, but another has the same name"
 
 
 def resolve(monkeypatch, name, folder):
@@ -143,15 +143,15 @@ def resolve(monkeypatch, name, folder):
 
 
 def test_another_distribution_in_our_place_is_named(monkeypatch, tmp_path):
-    resolve(monkeypatch, "agents", tmp_path)
-    owners = {"agents": ["openai-agents"]}
+    resolve(monkeypatch, "turnbudget", tmp_path)
+    owners = {"turnbudget": ["another"]}
     monkeypatch.setattr(importlib.metadata, "packages_distributions", lambda: owners)
-    assert found("import agents").detail == f"is that of openai-agents: {tmp_path}"
+    assert found("import turnbudget").detail == f"is that of another: {tmp_path}"
 
 
 def test_a_folder_that_stands_before_ours_is_named(monkeypatch, tmp_path):
-    resolve(monkeypatch, "council", tmp_path)
-    finding = found("import council")
+    resolve(monkeypatch, "turnbudget", tmp_path)
+    finding = found("import turnbudget")
     assert finding.detail == f"is not ours: {tmp_path}"
     assert finding.remedy == "rename that, or start from another folder"
 

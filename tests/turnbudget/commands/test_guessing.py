@@ -6,9 +6,9 @@ import pytest
 from calls import QUICK
 from click.testing import CliRunner
 
-from speculative.bank.bank import read
 from turnbudget.cli import main
-from turnbudget.config import TtsTable, dump
+from turnbudget.settings.config import TtsTable, dump
+from turnbudget.speculative.bank.bank import read
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 from click.testing import CliRunner
 
-from agents.simulated.presets import PRESETS
+from turnbudget.agents.simulated.presets import PRESETS
 from turnbudget.cli import main
 
 

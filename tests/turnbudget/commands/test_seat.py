@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from seated import needs_mosquitto, until
 
-from agents.agent import Context
-from council.remote import RemoteAgent, Requester
+from turnbudget.agents.agent import Context
 from turnbudget.commands.seat import load_agent, run_seat
-from turnbudget.mosquitto import Mosquitto
-from voice import clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import ComponentError, ConfigError
+from turnbudget.council.remote.agent import RemoteAgent, Requester
+from turnbudget.testing.mosquitto import Mosquitto
+from turnbudget.voice.errors import ComponentError, ConfigError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Blocking:
@@ -74,7 +74,7 @@ def _this():
 
 
 def test_a_broker_that_is_not_there_is_an_error_unless_it_is_waited_for(monkeypatch, nowhere):
-    monkeypatch.setattr("council.serve.START_US", 100 * MS)
+    monkeypatch.setattr("turnbudget.council.remote.serve.START_US", 100 * MS)
     with pytest.raises(ComponentError, match="the broker cannot be reached"):
         run_seat("seated:Echo", f"mqtt://{nowhere}")
 

@@ -7,12 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
-from speculative.shelf.shelf import Shelf
-from speculative.shelf.store import Store
 from turnbudget.commands import shelf
-from turnbudget.config import Config
-from voice.errors import UsageError
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.settings.config import Config
+from turnbudget.speculative.shelf.shelf import Shelf
+from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 BRIDGE = "One moment."
 

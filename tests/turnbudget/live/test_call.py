@@ -7,18 +7,19 @@ import pytest
 import soundfile
 from live_calls import CONFIG, SAYINGS, TEXTS, studio
 
-from turnbudget.compose import open_studio
 from turnbudget.live.call import LiveCall, live_header
 from turnbudget.recorded.sources import find, open_conversation
 from turnbudget.recorded.tracks import Reading
 from turnbudget.runs.folder import RunWriter, load
-from voice import audio, clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
-from voice.errors import ConfigError, RunError
-from voice.lines.microphone import Microphone
-from voice.lines.simulated_card import Person, SimulatedCard
-from voice.vad import Energy
+from turnbudget.settings.compose import open_studio
+from turnbudget.voice.errors import ConfigError, RunError
+from turnbudget.voice.hearing.vad import Energy
+from turnbudget.voice.lines.microphone import Microphone
+from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 
 class Talk:

@@ -21,11 +21,11 @@ from turnbudget.live import talk as talk_module
 from turnbudget.live.screen import ADVICE, Screen
 from turnbudget.live.talk import Wish, chosen, talk
 from turnbudget.runs.folder import load
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.errors import ConfigError, LineError, UsageError
-from voice.lines.canceller import installed
-from voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.errors import ConfigError, LineError, UsageError
+from turnbudget.voice.lines.canceller import installed
+from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Follower:

@@ -16,15 +16,16 @@ import pytest
 import soundfile
 from rapidfuzz import fuzz
 
-from turnbudget.compose import open_voice
-from turnbudget.config import Config
-from turnbudget.phrases import render_phrase
 from turnbudget.runs.folder import load
-from voice import audio, clock
-from voice.asr import choose as transcribers
-from voice.clock import MS, SECOND
-from voice.errors import MissingEngine
-from voice.lines.portaudio import library
+from turnbudget.settings.compose import open_voice
+from turnbudget.settings.config import Config
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.asr import choose as transcribers
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.lines.portaudio import library
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 SAYINGS = (
     "I would like to check my account balance.",

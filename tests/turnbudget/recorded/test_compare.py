@@ -16,13 +16,13 @@ from sample_run import header, turn
 
 from turnbudget.cli import main
 from turnbudget.commands import replaying
-from turnbudget.config import LlmTable, dump
 from turnbudget.recorded.compare import answered_by, late, look_ahead, price, side_by_side
 from turnbudget.runs.folder import Run
 from turnbudget.runs.folder import load as load_run
 from turnbudget.runs.records import CallRecord
 from turnbudget.runs.summary import summarise
-from voice.errors import RunError
+from turnbudget.settings.config import LlmTable, dump
+from turnbudget.voice.errors import RunError
 
 LOW, WAFER = "simulated:gpu-low-batch", "simulated:wafer-scale"
 

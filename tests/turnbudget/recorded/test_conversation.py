@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnbudget.recorded.conversation import LEAD_US, Conversation, Segment, segments_of
-from voice import audio
-from voice.asr.transcriber import Word
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.sound import audio
 
 SECOND = 1_000_000
 

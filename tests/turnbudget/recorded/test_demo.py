@@ -8,12 +8,13 @@ import pytest
 import soundfile
 from calls import QUICK
 
-from turnbudget.config import TtsTable
 from turnbudget.recorded.demo import LINES, PAUSE_US, render_call
 from turnbudget.recorded.tracks import Reading, stereo
-from voice import audio, clock
-from voice.tts import pyttsx3
-from voice.vad import Energy
+from turnbudget.settings.config import TtsTable
+from turnbudget.voice.hearing.vad import Energy
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.tts import pyttsx3
 
 SCRIPTED = msgspec.structs.replace(QUICK, tts=TtsTable(engine="scripted"))
 

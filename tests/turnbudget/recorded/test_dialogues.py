@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from agents.agent import Action, Opinion
-from council.council import Council
-from council.seat import Seat
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.council import Council
+from turnbudget.council.seat import Seat
 from turnbudget.recorded.dialogues import Dialogue, Outcome, hold, hold_all, lines, read
 from turnbudget.recorded.wanted import Wanted
-from voice.errors import UsageError
+from turnbudget.voice.errors import UsageError
 
 
 def line(sid, *turns):

@@ -10,7 +10,7 @@ import pytest
 from calls import TALK, Line, harper, transcript
 
 from turnbudget.recorded.harper import open_call
-from voice.errors import AudioError, UsageError
+from turnbudget.voice.errors import AudioError, UsageError
 
 OPENED = 1_000
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from speculative.bank.bank import read
-from speculative.bank.match import THRESHOLD
 from turnbudget.recorded.mining import mined, run, split
 from turnbudget.recorded.texts import Text, texts
-from voice.errors import UsageError
+from turnbudget.speculative.bank.bank import read
+from turnbudget.speculative.bank.match import THRESHOLD
+from turnbudget.voice.errors import UsageError
 
 CALL = (
     ("agent", "hello how can i help you"),

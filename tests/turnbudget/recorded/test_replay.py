@@ -17,12 +17,12 @@ import pytest
 import soundfile
 from calls import QUICK, Line, harper, plan, replay, stereo
 
-from turnbudget.config import EndpointTable, PhraseTable, VadTable
-from turnbudget.progress import Progress
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs.folder import load
-from voice import clock
-from voice.errors import ComponentError, RunError, UsageError
+from turnbudget.runs.progress import Progress
+from turnbudget.settings.config import EndpointTable, PhraseTable, VadTable
+from turnbudget.voice.errors import ComponentError, RunError, UsageError
+from turnbudget.voice.time import clock
 
 PROGRAM = """
 import sys

@@ -8,8 +8,8 @@ from calls import TALK, track
 
 from turnbudget.recorded.conversation import Conversation, Segment
 from turnbudget.recorded.script import Event, clips_of, load
-from voice import audio
-from voice.errors import AudioError, ConfigError
+from turnbudget.voice.errors import AudioError, ConfigError
+from turnbudget.voice.sound import audio
 
 MS = 1_000
 

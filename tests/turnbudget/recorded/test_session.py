@@ -10,8 +10,8 @@ import pytest
 import soundfile
 from calls import QUICK, STEP_MS, TALK, WORD_MS, Line, harper, replay, track
 
-from turnbudget.config import EndpointTable, OtherwiseTable, ResponderTable, VadTable
 from turnbudget.recorded.script import Event, load
+from turnbudget.settings.config import EndpointTable, OtherwiseTable, ResponderTable, VadTable
 
 MS = 1_000
 WORDY = msgspec.structs.replace(

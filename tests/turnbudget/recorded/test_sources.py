@@ -9,8 +9,8 @@ from calls import harper, pair, raw, stereo, vcon
 
 from turnbudget.recorded.sources import find, listing, open_conversation
 from turnbudget.recorded.tracks import Reading
-from voice.errors import AudioError, UsageError
-from voice.vad import Energy
+from turnbudget.voice.errors import AudioError, UsageError
+from turnbudget.voice.hearing.vad import Energy
 
 READING = Reading(vad=Energy)
 

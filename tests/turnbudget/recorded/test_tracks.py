@@ -10,8 +10,8 @@ from calls import TALK, Line, pair, stereo, track
 from turnbudget.recorded.tracks import Reading, voiced
 from turnbudget.recorded.tracks import pair as open_pair
 from turnbudget.recorded.tracks import stereo as open_stereo
-from voice.errors import AudioError, UsageError
-from voice.vad import Energy
+from turnbudget.voice.errors import AudioError, UsageError
+from turnbudget.voice.hearing.vad import Energy
 
 NEAR_MS = 30
 

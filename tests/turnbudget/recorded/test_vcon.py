@@ -9,8 +9,8 @@ from calls import stereo, vcon
 
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
-from voice.errors import AudioError, UsageError
-from voice.vad import Energy
+from turnbudget.voice.errors import AudioError, UsageError
+from turnbudget.voice.hearing.vad import Energy
 
 READING = Reading(vad=Energy)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from turnbudget.redaction.digits_said import TEENS, TENS, UNITS, passes_luhn, runs
 from turnbudget.redaction.redact import RedactedFormatter, hide_digits, redact
-from voice import clock
+from turnbudget.voice.time import clock
 
 GOES = [
     # cards, written

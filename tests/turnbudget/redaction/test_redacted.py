@@ -7,7 +7,7 @@ from surroundings import record, row
 
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.records import DecisionRow, GuessRow, TaskRecord
-from voice.events import KEYS
+from turnbudget.voice.hearing.events import KEYS
 
 CARD = "four one one one one one one one one one one one one one one one"
 

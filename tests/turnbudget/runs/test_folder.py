@@ -9,7 +9,7 @@ from sample_run import header, sample_rows, turn
 
 from turnbudget.runs.folder import SUMMARY, RunWriter, draw, load, place
 from turnbudget.runs.records import EntryRow
-from voice.errors import LedgerError, RunError
+from turnbudget.voice.errors import LedgerError, RunError
 
 
 def written(folder, rows, **named):

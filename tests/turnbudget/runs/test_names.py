@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from turnbudget.runs.names import call_name, fresh_folder, legible, run_name
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
 
 
 @pytest.mark.parametrize(

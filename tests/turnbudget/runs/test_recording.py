@@ -10,20 +10,21 @@ import soundfile
 from live_calls import SAYINGS, TEXTS, studio
 from sounds import voice
 
-from agents.agent import Context
-from demos.bank.bank import open_bank
+from turnbudget.agents.agent import Context
+from turnbudget.demos.bank.bank import open_bank
 from turnbudget.live.around import Around
 from turnbudget.live.call import LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.folder import RunWriter
 from turnbudget.runs.recording import Pause, Recording
-from voice import audio, clock
-from voice.asr.scripted import Scripted, Take
-from voice.clock import MS, SECOND
-from voice.events import KEYS
-from voice.lines.microphone import Microphone
-from voice.lines.simulated_card import Person, SimulatedCard
-from voice.responder import Reply
+from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.hearing.events import KEYS
+from turnbudget.voice.lines.microphone import Microphone
+from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 class Teller:

@@ -6,11 +6,11 @@ import pytest
 
 from turnbudget.runs.folder import unsound
 from turnbudget.runs.rows import row, unheard
-from voice.asr.transcriber import Word
-from voice.events import Utterance
-from voice.ledger import Decision, Guess, Ledger, Owner
-from voice.parts import Entry
-from voice.reference import Reference
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.call.ledger import Decision, Guess, Ledger, Owner
+from turnbudget.voice.call.parts import Entry
+from turnbudget.voice.hearing.events import Utterance
 
 MS = 1_000
 CALL, MEDIA = 7_000 * MS, 7_020 * MS

@@ -14,8 +14,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from voice import clock
-from voice.clock import MS, SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

@@ -13,17 +13,17 @@ from pathlib import Path
 import msgspec
 from floors import SAYS, open_tones
 
-from turnbudget.config import dump
 from turnbudget.runs.folder import TURNS
 from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.simulated.tones import Tones
 from turnbudget.serving.workers import told
-from voice import clock
-from voice.crew import Crew
-from voice.errors import AsrError
+from turnbudget.settings.config import dump
+from turnbudget.testing.tones import Tones
+from turnbudget.voice.errors import AsrError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 MODELS = b'{"object":"list","data":[{"id":"small","object":"model"}]}'
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: "

@@ -9,8 +9,9 @@ import uuid
 import aiohttp
 import msgspec
 
-from turnbudget.compose import open_studio
-from turnbudget.config import (
+from turnbudget.serving.server import Server, Settings
+from turnbudget.settings.compose import open_studio
+from turnbudget.settings.config import (
     AsrTable,
     Config,
     EndpointTable,
@@ -23,16 +24,15 @@ from turnbudget.config import (
     VadTable,
     dump,
 )
-from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.simulated.caller import Caller, over_tcp, over_websocket
-from turnbudget.serving.simulated.tones import Tones, tone_of
-from voice import clock
-from voice.crew import Crew
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.far.jambonz import FarJambonz
-from voice.lines.far.twilio import FarTwilio
-from voice.lines.far.vonage import FarVonage
+from turnbudget.testing.caller import Caller, over_tcp, over_websocket
+from turnbudget.testing.tones import Tones, tone_of
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.lines.far.jambonz import FarJambonz
+from turnbudget.voice.lines.far.twilio import FarTwilio
+from turnbudget.voice.lines.far.vonage import FarVonage
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 SAYS = ("my balance please", "my savings account", "goodbye then")
 QUICK = Config(

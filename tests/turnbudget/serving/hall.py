@@ -7,7 +7,6 @@ import dataclasses
 
 from floors import QUICK, SAYS, open_tones
 
-from turnbudget.answering import Answering
 from turnbudget.runs.records import Engine
 from turnbudget.serving.config import FloorConfig, ServeTable, TenantTable
 from turnbudget.serving.doors.door import Door, Guest
@@ -17,11 +16,12 @@ from turnbudget.serving.doors.tenants import Tenants
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.rooms import Room
-from turnbudget.serving.simulated.tones import tone_of
 from turnbudget.serving.sockets.connection import Connection
-from voice import clock
-from voice.crew import Crew
-from voice.responder import Reply
+from turnbudget.settings.answering import Answering
+from turnbudget.testing.tones import tone_of
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 LOUD = 300
 LAST_US = 60 * clock.SECOND

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from floors import QUICK, SAYS, open_tones
 
-from turnbudget.config import dump
 from turnbudget.serving.browser import browser
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.simulated.tones import tone_of
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.settings.config import dump
+from turnbudget.testing.tones import tone_of
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 FRAME = 320
 HELLO = {"event": "hello", "version": 1, "rate": 16_000, "frame": FRAME}

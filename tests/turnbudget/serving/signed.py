@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from floors import ask
 
-from voice import clock
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.lines.signature import sign
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.time import clock
 
 ORIGIN = "https://calls.example.com"
 TWILIO = "0123456789abcdef0123456789abcdef"

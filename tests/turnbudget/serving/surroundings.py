@@ -11,9 +11,10 @@ from aiohttp import web
 
 from turnbudget.runs.records import CallRecord, DecisionRow, EntryRow, Row
 from turnbudget.serving.events import CallBegan, CallEnded
-from voice import audio, clock
-from voice.clock import SECOND
-from voice.lines.dialect import CallInfo
+from turnbudget.voice.lines.dialect import CallInfo
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 TOKEN = "t0p-secret-" + "token"
 SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -10,7 +10,7 @@ from turnbudget.runs.folder import load
 from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
-from voice.crew import Crew
+from turnbudget.voice.time.crew import Crew
 
 pytestmark = pytest.mark.clock("wall")
 BUDGET_US = 800_000

@@ -13,16 +13,16 @@ import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
 from hall import Table, opener
 
-from turnbudget.config import LlmTable
 from turnbudget.serving.admission import Load, judge
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
 from turnbudget.serving.outlook import Outlook, Prediction
 from turnbudget.serving.rooms import lightened
-from voice import clock
-from voice.crew import Crew
-from voice.errors import RunError
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.responder import Reply
+from turnbudget.settings.config import LlmTable
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 wall = pytest.mark.clock("wall")
 EASY = Load(

@@ -14,10 +14,10 @@ import pytest
 from floors import AUDIOSOCKET, FARS, SAYS, call, caller, serving, until, url
 
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.simulated.caller import over_tcp, over_websocket
-from voice import clock
-from voice.crew import Crew
-from voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.testing.caller import over_tcp, over_websocket
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 pytestmark = pytest.mark.clock("wall")
 BUDGET_US = 800_000

@@ -12,15 +12,15 @@ from hall import Carried, Table, hall, hangs_up, over, presses, rows, says
 
 from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.sockets.expected import ExpectedAudioSocket
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.events import KEYS
-from voice.lines.chan_websocket import ChanWebsocket
-from voice.lines.dialect import Hold
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.twilio import FarTwilio
-from voice.lines.pcm_websocket import PcmWebsocket
-from voice.lines.twilio import TwilioDialect
+from turnbudget.voice.hearing.events import KEYS
+from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.dialect import Hold
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.twilio import FarTwilio
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 LONG = " ".join(["press one for your balance and two for anything else"] * 6) + "."
 REPLIES = {"1 2 3 4": "You pressed 1234.", "*": LONG, "5": "Fine."}

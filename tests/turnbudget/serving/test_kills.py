@@ -15,24 +15,24 @@ from faults import Provider, account, failing
 from floors import QUICK, SAYS, ask, call, caller, open_tones, serving, until, url
 from seated import Echo, needs_mosquitto, served
 
-from agents.faq import Faq, Passage
-from council.council import Council
-from council.remote import RemoteAgent, Requester
-from council.seat import Seat
-from turnbudget.answering import Answering
-from turnbudget.config import LlmTable, TtsTable, dump
-from turnbudget.mosquitto import Mosquitto
+from turnbudget.agents.faq import Faq, Passage
+from turnbudget.council.council import Council
+from turnbudget.council.remote.agent import RemoteAgent, Requester
+from turnbudget.council.seat import Seat
 from turnbudget.runs import folder as runs
 from turnbudget.runs.records import Engine
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
-from turnbudget.serving.simulated.caller import over_websocket
 from turnbudget.serving.watch.watching import Watching
-from voice import clock
-from voice.crew import Crew
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.tts import pyttsx3
+from turnbudget.settings.answering import Answering
+from turnbudget.settings.config import LlmTable, TtsTable, dump
+from turnbudget.testing.caller import over_websocket
+from turnbudget.testing.mosquitto import Mosquitto
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
+from turnbudget.voice.tts import pyttsx3
 
 pytestmark = pytest.mark.clock("wall")
 BUDGET_US = 800_000

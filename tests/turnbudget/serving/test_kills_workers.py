@@ -15,11 +15,11 @@ from floors import QUICK, SAYS, caller, until
 
 from turnbudget.serving.journal import BEGUN
 from turnbudget.serving.recovery import DIED
-from turnbudget.serving.simulated.caller import over_websocket
 from turnbudget.serving.workers import Supervisor
-from voice import clock
-from voice.crew import Crew
-from voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.testing.caller import over_websocket
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 pytestmark = pytest.mark.clock("wall")
 TALK = SAYS[:2]

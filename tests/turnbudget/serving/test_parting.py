@@ -12,12 +12,12 @@ from hall import Carried, Table, hall, hangs_up, over, rows, says
 from test_keys import audiosocket, twilio
 from watched import began, ended, rows_of
 
-from council.broker import broker_at
+from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.after.ending import EndReason, reason
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.watching import Watched
-from voice.clock import MS, SECOND
-from voice.responder import Reply
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.time.clock import MS, SECOND
 
 GOODBYE = Reply(" ".join(["thank you very much for calling the bank"] * 5) + ".", "table", ends_call=True)
 SENT_ON = Reply("I will put you through.", "table", transfer="+15550123")

@@ -23,9 +23,9 @@ from turnbudget.serving.after.webhooks import Webhooks
 from turnbudget.serving.events import CallBegan
 from turnbudget.serving.journal import BEGUN, CALLS, Hold, Journal
 from turnbudget.serving.recovery import DIED, Left, Recovery, mend
-from voice import clock
-from voice.clock import SECOND
-from voice.crew import Crew
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
 
 HOOK = WebhookTable(url="https://crm.example.com/", secret=SECRET)
 SOUND = [[1, -1]] * 16_000

@@ -15,15 +15,15 @@ from signed import CALL, let_in, upgrade, webhook
 from surroundings import SECRET, TOKEN, listening
 from test_workers import free_port
 
-from turnbudget.config import dump
 from turnbudget.serving.after.webhooks import is_signed, now_s
 from turnbudget.serving.config import load
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.watch.watching import Watching
-from voice import clock
-from voice.errors import ConfigError
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.responder import Reply
+from turnbudget.settings.config import dump
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.time import clock
 
 pytestmark = pytest.mark.clock("wall")
 KNOWN = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"

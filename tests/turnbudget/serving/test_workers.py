@@ -15,13 +15,13 @@ import pytest
 from floors import QUICK, until
 
 from turnbudget.commands.serve import log_handler
-from turnbudget.config import dump
 from turnbudget.serving.doors.once import KEPT_US, MOST, InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.workers import Shared, Supervisor, told
-from voice import clock
-from voice.crew import Crew
-from voice.errors import UsageError
+from turnbudget.settings.config import dump
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 PROGRAM = "from turnbudget.commands.serve import serve_command; serve_command(prog_name='serve')"
 

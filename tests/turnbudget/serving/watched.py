@@ -11,14 +11,14 @@ import msgspec
 from floors import QUICK, open_tones
 from sample_run import one_call
 
-from turnbudget.config import dump
 from turnbudget.runs.records import CallRecord
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.watch.watching import Watching
-from voice import clock
-from voice.crew import Crew
-from voice.lines.dialect import CallInfo
+from turnbudget.settings.config import dump
+from turnbudget.voice.lines.dialect import CallInfo
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 TOKEN = "the operator's own token"  # noqa: S105 - of a server that lives for one test
 CARRIERS = "carrier token"

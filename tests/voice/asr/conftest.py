@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import soxr
 
-from voice.asr import moonshine
+from turnbudget.voice.asr import moonshine
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 
 def ignore():

@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
-from voice import audio, clock
-from voice.asr.check import check_transcriber
-from voice.asr.scripted import Scripted, ScriptedDictation, Take
-from voice.asr.transcriber import Word
+from turnbudget.voice.asr.check import check_transcriber
+from turnbudget.voice.asr.scripted import Scripted, ScriptedDictation, Take
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 REFERENCE = (Word("hello", 0, 500_000), Word("there", 600_000, 900_000))
 SOUND = audio.silence(audio.RATE)

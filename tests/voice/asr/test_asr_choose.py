@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from voice.asr import choose as choosing
-from voice.asr.choose import choose
-from voice.errors import ConfigError, MissingEngine
+from turnbudget.voice.asr import choose as choosing
+from turnbudget.voice.asr.choose import choose
+from turnbudget.voice.errors import ConfigError, MissingEngine
 
 
 @pytest.fixture

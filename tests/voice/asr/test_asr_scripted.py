@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 from listeners import ignore, watched
 
-from voice import audio, clock
-from voice.asr.check import check_transcriber
-from voice.asr.scripted import Scripted, Take
-from voice.asr.transcriber import Transcript, Word, Work
-from voice.errors import AsrError
+from turnbudget.voice.asr.check import check_transcriber
+from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.transcriber import Transcript, Word, Work
+from turnbudget.voice.errors import AsrError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 MOVE = (
     Word("move", 0, 300_000),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voice.asr.text import is_words, merge, normalise, spoken
+from turnbudget.voice.asr.text import is_words, merge, normalise, spoken
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from voice import audio, clock
-from voice.asr.decodes import Decode, Decodes, Known, Urgency
+from turnbudget.voice.asr.decodes import Decode, Decodes, Known, Urgency
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 WORK_US = 50_000
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from listeners import ignore, watched
 
-from voice import audio, clock
-from voice.asr.decodes import Known
-from voice.asr.moonshine import Moonshine, read_in_pieces
-from voice.errors import AsrError
+from turnbudget.voice.asr.decodes import Known
+from turnbudget.voice.asr.moonshine import Moonshine, read_in_pieces
+from turnbudget.voice.errors import AsrError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 
 class Timed(Moonshine):

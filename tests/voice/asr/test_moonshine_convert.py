@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from voice.asr import moonshine_convert
-from voice.asr.moonshine_model import vocabulary
-from voice.errors import MissingEngine
+from turnbudget.voice.asr import moonshine_convert
+from turnbudget.voice.asr.moonshine_model import vocabulary
+from turnbudget.voice.errors import MissingEngine
 
 
 class Spec:

@@ -13,17 +13,18 @@ import soundfile
 import soxr
 from listeners import ignore
 
-from voice import audio, clock
-from voice.asr.check import check_transcriber
-from voice.asr.moonshine import Moonshine
-from voice.asr.text import is_words
-from voice.asr.wer import WordErrors, word_errors
-from voice.errors import MissingEngine
+from turnbudget.voice.asr.check import check_transcriber
+from turnbudget.voice.asr.moonshine import Moonshine
+from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.asr.wer import WordErrors, word_errors
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 
 @pytest.mark.clock("skip")
 async def test_an_absent_package_is_one_line_that_says_what_to_type(monkeypatch):
-    monkeypatch.setattr("voice.asr.moonshine_convert.find_spec", lambda _: None)
+    monkeypatch.setattr("turnbudget.voice.asr.moonshine_convert.find_spec", lambda _: None)
     engine = Moonshine()
     with pytest.raises(MissingEngine, match=r"pip install 'turnbudget\[moonshine\]'"):
         await engine.warm()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice import audio
-from voice.asr.moonshine import Moonshine
-from voice.asr.moonshine_model import Leave, MoonshineModel
+from turnbudget.voice.asr.moonshine import Moonshine
+from turnbudget.voice.asr.moonshine_model import Leave, MoonshineModel
+from turnbudget.voice.sound import audio
 
 END = 2
 WAVE = np.zeros(5 * audio.RATE, np.float32)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.numbers import read_numbers
+from turnbudget.voice.asr.numbers import read_numbers
 
 WORDS = (
     *("zero", "one", "five", "ten", "twelve", "nineteen", "twenty", "ninety", "hundred", "thousand"),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.quiet import LONGEST, cuts, parts, quietest
-from voice.audio import FRAME, RATE, join
+from turnbudget.voice.asr.quiet import LONGEST, cuts, parts, quietest
+from turnbudget.voice.sound.audio import FRAME, RATE, join
 
 RANDOM = np.random.default_rng(1)
 

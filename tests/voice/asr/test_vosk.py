@@ -6,10 +6,11 @@ import threading
 import pytest
 from listeners import ignore, watched
 
-from voice import audio, clock
-from voice.asr.check import check_transcriber
-from voice.asr.vosk import Hearing, Vosk, joined, words
-from voice.errors import AsrError, MissingEngine
+from turnbudget.voice.asr.check import check_transcriber
+from turnbudget.voice.asr.vosk import Hearing, Vosk, joined, words
+from turnbudget.voice.errors import AsrError, MissingEngine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 
 class Recogniser:

@@ -4,9 +4,9 @@ import zipfile
 
 import pytest
 
-from voice import cache
-from voice.asr import vosk_models
-from voice.errors import AsrError, MissingEngine
+from turnbudget.voice import cache
+from turnbudget.voice.asr import vosk_models
+from turnbudget.voice.errors import AsrError, MissingEngine
 
 
 @pytest.fixture(autouse=True)

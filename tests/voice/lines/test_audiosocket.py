@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_ends import sound
 
-from voice.errors import ConfigError
-from voice.lines.audiosocket import RATES, AudioSocket
-from voice.lines.dialect import AudioIn, CallInfo, Dtmf, Hangup, Odd, Started
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.audiosocket import RATES, AudioSocket
+from turnbudget.voice.lines.dialect import AudioIn, CallInfo, Dtmf, Hangup, Odd, Started
 
 UUID = bytes.fromhex("01 0010 9f0f2b6c1d3e4a5b8c7d0011223344ff")
 CALL = "9f0f2b6c-1d3e-4a5b-8c7d-0011223344ff"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
-from voice.audio import silence
-from voice.lines.audiosocket import AudioSocket
-from voice.lines.dialect import AudioIn, Dtmf, Hangup, Odd, Started
-from voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.audiosocket import AudioSocket
+from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, Odd, Started
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.sound.audio import silence
 
 UUID = bytes(range(16))
 

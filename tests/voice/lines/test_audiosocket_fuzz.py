@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from voice.lines.audiosocket import AudioSocket
-from voice.lines.dialect import AudioIn, Hangup, Odd
+from turnbudget.voice.lines.audiosocket import AudioSocket
+from turnbudget.voice.lines.dialect import AudioIn, Hangup, Odd
 
 UUID = b"\x01\x00\x10" + bytes(16)
 MESSAGES = 100_000

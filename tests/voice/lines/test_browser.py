@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_ends import sound
 
-from voice import audio
-from voice.lines.browser import BYTES, Browser, pong, read_hello
-from voice.lines.dialect import AudioIn, CallInfo, Hangup, Hold, MarkPlayed, Odd, Started
-from voice.lines.telephone import TelephoneLine
+from turnbudget.voice.lines.browser import BYTES, Browser, pong, read_hello
+from turnbudget.voice.lines.dialect import AudioIn, CallInfo, Hangup, Hold, MarkPlayed, Odd, Started
+from turnbudget.voice.lines.telephone import TelephoneLine
+from turnbudget.voice.sound import audio
 
 HELLO = '{"event":"hello","version":1,"rate":16000,"frame":320,"token":"t0k"}'
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from sounds import noise, voice
 
-from voice import audio, clock
-from voice.clock import MS, SECOND
-from voice.lines.beside import Beside
-from voice.lines.canceller import Canceller, installed
-from voice.lines.check import check_line
-from voice.lines.microphone import RING, Microphone
-from voice.lines.simulated_card import BLOCK_US, SimulatedCard
+from turnbudget.voice.lines.beside import Beside
+from turnbudget.voice.lines.canceller import Canceller, installed
+from turnbudget.voice.lines.check import check_line
+from turnbudget.voice.lines.microphone import RING, Microphone
+from turnbudget.voice.lines.simulated_card import BLOCK_US, SimulatedCard
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 BLOCK = audio.samples(BLOCK_US)
 

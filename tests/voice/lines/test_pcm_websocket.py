@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from two_ends import sound
 
-from voice.lines.chan_websocket import ChanWebsocket
-from voice.lines.dialect import AudioIn, Hangup, Odd, Started
-from voice.lines.jambonz import Jambonz
-from voice.lines.pcm_websocket import LONGEST, PcmWebsocket
-from voice.lines.vonage import Vonage
+from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.dialect import AudioIn, Hangup, Odd, Started
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import LONGEST, PcmWebsocket
+from turnbudget.voice.lines.vonage import Vonage
 
 STARTS = {
     ChanWebsocket: '{"event":"MEDIA_START","channel_id":"1.2","format":"slin16","optimal_frame_size":640}',

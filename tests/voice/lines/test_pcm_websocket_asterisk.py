@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
-from voice.lines.chan_websocket import FORMATS, ChanWebsocket
-from voice.lines.dialect import CallInfo, Drained, Dtmf, Flow, Hangup, MarkPlayed, Odd, Started
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.chan_websocket import FORMATS, ChanWebsocket
+from turnbudget.voice.lines.dialect import CallInfo, Drained, Dtmf, Flow, Hangup, MarkPlayed, Odd, Started
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 
 START = (
     '{"event":"MEDIA_START","connection_id":"agent1","channel":"WebSocket/agent1/0x5566","channel_id":"179.14",'

@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from voice.lines.chan_websocket import ChanWebsocket
-from voice.lines.control import PENDING
-from voice.lines.dialect import AudioIn, Started
-from voice.lines.jambonz import Jambonz
-from voice.lines.pcm_websocket import PcmWebsocket
-from voice.lines.vonage import Vonage
+from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.control import PENDING
+from turnbudget.voice.lines.dialect import AudioIn, Started
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.vonage import Vonage
 
 MESSAGES = 100_000
 WORDS = {

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
-from voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
-from voice.lines.far.jambonz import FarJambonz
-from voice.lines.jambonz import Jambonz
-from voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
+from turnbudget.voice.lines.far.jambonz import FarJambonz
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 
 METADATA = (
     '{"callSid":"8a9a","from":"+15550001","to":"+15550002","sampleRate":8000,"mixType":"mono",'

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
-from voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
-from voice.lines.far.vonage import FarVonage
-from voice.lines.pcm_websocket import PcmWebsocket
-from voice.lines.vonage import Vonage
+from turnbudget.voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
+from turnbudget.voice.lines.far.vonage import FarVonage
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.vonage import Vonage
 
 CONNECTED = (
     '{"event":"websocket:connected","content-type":"audio/l16;rate=16000",'

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from soundcards import HEADSET, Sounddevice, device
 
-from voice.errors import LineError, MissingEngine, UsageError
-from voice.lines.portaudio import PortAudio, devices, listing
+from turnbudget.voice.errors import LineError, MissingEngine, UsageError
+from turnbudget.voice.lines.portaudio import PortAudio, devices, listing
 
 LOUDSPEAKER = device("Loudspeaker", outputs=2, rates=(44_100, 48_000), channels=2)
 CAMERA = device("Camera", inputs=1)

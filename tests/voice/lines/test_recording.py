@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from voice import audio, clock
-from voice.asr.transcriber import Word
-from voice.clock import MS, SECOND
-from voice.line import Frame
-from voice.lines.check import check_line
-from voice.lines.recording import GIVE_UP_US, GOODBYE_US, UNANSWERED_US, Clip, RecordedLine
-from voice.reference import Reference
+from turnbudget.voice.asr.reference import Reference
+from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.lines.check import check_line
+from turnbudget.voice.lines.line import Frame
+from turnbudget.voice.lines.recording import GIVE_UP_US, GOODBYE_US, UNANSWERED_US, Clip, RecordedLine
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 FRAME_US = audio.FRAME_US
 HISS = np.arange(1, 8_001, dtype=np.int16) % 50 + 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from voice import audio, clock
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.lines.telephone import TelephoneLine
-from voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.lines.telephone import TelephoneLine
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 
 def stream(far, line_or_dialect):

@@ -8,12 +8,12 @@ import json
 import numpy as np
 import pytest
 
-from voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
-from voice.lines.twilio import TwilioDialect
-from voice.lines.twilio_messages import LIMIT
-from voice.lines.twilio_vendors import TWILIO
-from voice.sound.encoding import called
-from voice.sound.stream import Stream
+from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.twilio_messages import LIMIT
+from turnbudget.voice.lines.twilio_vendors import TWILIO
+from turnbudget.voice.sound.encoding import called
+from turnbudget.voice.sound.stream import Stream
 
 LOUD = bytes(range(16, 176))
 """20 ms of mu-law, no two samples alike."""

@@ -7,14 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from voice import audio, clock
-from voice.errors import AudioError
-from voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Started
-from voice.lines.far.twilio import BINARY, INVALID, FarCall, FarTwilio
-from voice.lines.telephone import TelephoneLine
-from voice.lines.twilio import TwilioDialect
-from voice.lines.twilio_vendors import EXOTEL, PLIVO, TELNYX, TWILIO, VENDORS, VOBIZ
-from voice.sound.encoding import called
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Started
+from turnbudget.voice.lines.far.twilio import BINARY, INVALID, FarCall, FarTwilio
+from turnbudget.voice.lines.telephone import TelephoneLine
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.twilio_vendors import EXOTEL, PLIVO, TELNYX, TWILIO, VENDORS, VOBIZ
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.encoding import called
+from turnbudget.voice.time import clock
 
 SECOND = 1_000_000
 

@@ -13,10 +13,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voice.lines.dialect import AudioIn, Inbound, Odd
-from voice.lines.twilio import TwilioDialect
-from voice.lines.twilio_vendors import VENDORS
-from voice.sound.encoding import called
+from turnbudget.voice.lines.dialect import AudioIn, Inbound, Odd
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.twilio_vendors import VENDORS
+from turnbudget.voice.sound.encoding import called
 
 MESSAGES = 100_000
 CALL = 200

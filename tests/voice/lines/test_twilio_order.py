@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voice.lines.dialect import AudioIn, Odd
-from voice.lines.reorder import Chunk, Reorder
-from voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.dialect import AudioIn, Odd
+from turnbudget.voice.lines.reorder import Chunk, Reorder
+from turnbudget.voice.lines.twilio import TwilioDialect
 
 FRAME = 160
 

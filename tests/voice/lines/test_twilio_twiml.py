@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.errors import ConfigError
-from voice.lines.twilio_vendors import TELNYX
-from voice.lines.twiml import connect_stream, dial, hang_up, plivo_stream, reject
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.twilio_vendors import TELNYX
+from turnbudget.voice.lines.twiml import connect_stream, dial, hang_up, plivo_stream, reject
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 URL = "wss://calls.example.com/twilio/ws/t0k"

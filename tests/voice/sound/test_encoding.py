@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.errors import AudioError
-from voice.sound import encoding
-from voice.sound.encoding import ENCODINGS, called, from_float, to_float
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import encoding
+from turnbudget.voice.sound.encoding import ENCODINGS, called, from_float, to_float
 
 EVERY = np.arange(-32_768, 32_768).astype(np.int16)
 

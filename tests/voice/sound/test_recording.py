@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from riff import tone, wav_bytes
 
-from voice import audio, clock
-from voice.errors import AudioError
-from voice.sound.encoding import called
-from voice.sound.recording import misdeclared_rate, read, read_channels
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.encoding import called
+from turnbudget.voice.sound.recording import misdeclared_rate, read, read_channels
+from turnbudget.voice.time import clock
 
 
 def quiet(seconds, rate=16_000):

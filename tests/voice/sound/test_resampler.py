@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voice.errors import AudioError
-from voice.sound.encoding import to_float
-from voice.sound.resampler import Resampler, resample
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound.encoding import to_float
+from turnbudget.voice.sound.resampler import Resampler, resample
 
 RATES = [
     (8_000, 16_000),

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from riff import tone, wav_bytes
 
-from voice import audio
-from voice.errors import AudioError
-from voice.sound.encoding import called
-from voice.sound.stream import Downstream, Stream
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.encoding import called
+from turnbudget.voice.sound.stream import Downstream, Stream
 
 
 def through(stream, pieces):

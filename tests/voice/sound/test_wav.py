@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from riff import chunk, fmt, riff
 
-from voice.errors import AudioError
-from voice.sound import wav
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.sound import wav
 
 SECOND = bytes(range(256)) * 125
 """32,000 bytes: one second at 16 kHz, 16 bits."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from voice.errors import MissingEngine
-from voice.tts.engine import Raw
-from voice.tts.finish import expected_us
-from voice.tts.pyttsx3 import Pyttsx3
+from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.tts.engine import Raw
+from turnbudget.voice.tts.finish import expected_us
+from turnbudget.voice.tts.pyttsx3 import Pyttsx3
 
 
 class Faulty:

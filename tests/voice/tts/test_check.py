@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from voice import audio
-from voice.budget import Budget
-from voice.clock import SECOND
-from voice.errors import TtsError
-from voice.tts.check import check_synthesizer
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.tts.check import check_synthesizer
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 
 class Careless(ScriptedSynthesizer):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from voice.errors import ConfigError, MissingEngine
-from voice.tts import piper, pyttsx3
-from voice.tts.choose import choose
+from turnbudget.voice.errors import ConfigError, MissingEngine
+from turnbudget.voice.tts import piper, pyttsx3
+from turnbudget.voice.tts.choose import choose
 
 
 @pytest.fixture

@@ -9,15 +9,16 @@ import signal
 
 import pytest
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
-from voice.tts import piper, pyttsx3
-from voice.tts.check import check_synthesizer
-from voice.tts.choose import choose
-from voice.words.sentences import split
-from voice.words.text import speakable
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts import piper, pyttsx3
+from turnbudget.voice.tts.check import check_synthesizer
+from turnbudget.voice.tts.choose import choose
+from turnbudget.voice.words.sentences import split
+from turnbudget.voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 espeak = pytest.mark.skipif(not pyttsx3.reachable(), reason="no espeak-ng for pyttsx3")

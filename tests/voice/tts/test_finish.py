@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice import audio
-from voice.errors import TtsError
-from voice.tts.finish import expected_us, finish
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.tts.finish import expected_us, finish
 
 TEXT = "Thank you for calling."
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import MissingEngine, TtsError
-from voice.tts import pipe
-from voice.tts.check import check_synthesizer
-from voice.tts.process import QUEUE, Patience, ProcessSynthesizer
+from turnbudget.voice.errors import MissingEngine, TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts import pipe
+from turnbudget.voice.tts.check import check_synthesizer
+from turnbudget.voice.tts.process import QUEUE, Patience, ProcessSynthesizer
 
 FAULTY = str(Path(__file__).parent / "faulty.py")
 PLAIN = "Thank you for calling, how can I help you today?"
@@ -260,7 +261,7 @@ async def test_nothing_is_left_after_closing(tmp_path):
 
 def test_a_worker_dies_with_its_parent_even_while_its_engine_hangs():
     worker = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-m", "voice.tts.worker", f"{FAULTY}:Faulty"],
+        [sys.executable, "-m", "turnbudget.voice.tts.worker", f"{FAULTY}:Faulty"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -7,12 +7,13 @@ import asyncio
 import numpy as np
 import pytest
 
-from voice import audio, clock
-from voice.budget import Budget
-from voice.clock import MS, SECOND
-from voice.errors import TtsError
-from voice.tts.check import check_synthesizer
-from voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.errors import TtsError
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts.check import check_synthesizer
+from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 
 async def test_it_keeps_the_promises_of_a_synthesizer():

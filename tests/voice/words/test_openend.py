@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice import clock
-from voice.words.openend import KINDS, open_end
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.openend import KINDS, open_end
 
 HESITATIONS = [
     "uh", "my savings um", "Checking, uh...", "one hundred, hmm", "well", "checking sorry", "let me see",

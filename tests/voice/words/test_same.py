@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.words.same import same
+from turnbudget.voice.words.same import same
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.words.sentences import FIRST, LIMIT, Sentences, pack, split
+from turnbudget.voice.words.sentences import FIRST, LIMIT, Sentences, pack, split
 
 ABBREVIATIONS = ["Dr.", "e.g.", "a.m.", "U.S.", "J.", "K.", "Mr.", "Inc.", "1."]
 MARKS = ["yes", "no.", "well,", "wait...", "what?", "No!", '"go."', "(ok)", "你好。", "ठीक।", "हाँ؟", "two\n"]

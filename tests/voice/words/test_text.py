@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice import clock
-from voice.words.text import pronounceable, speakable
+from turnbudget.voice.time import clock
+from turnbudget.voice.words.text import pronounceable, speakable
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.mailbag import LARGEST
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from turnbudget.serving.events import CallBegan, CallEnded
-from voice import clock
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.after.ending import DispositionRule
     from turnbudget.serving.after.webhooks import Webhooks
     from turnbudget.serving.events import Happening
-    from voice.crew import Crew
+    from turnbudget.voice.time.crew import Crew
 
 MOST: Final = 10_000
 """Calls that are under way, or are being written."""

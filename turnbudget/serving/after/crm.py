@@ -13,13 +13,13 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from turnbudget.serving.after.outside import CrmTable
-    from voice.lines.dialect import CallInfo
+    from turnbudget.voice.lines.dialect import CallInfo
 
 BUDGET_US: Final = clock.SECOND
 LARGEST: Final = 65_536

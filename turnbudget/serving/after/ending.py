@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.config import Table
+from turnbudget.settings.config import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from turnbudget.config import Table
+from turnbudget.settings.config import Table
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 HOLES: Final = ("caller", "called", "call", "tenant")

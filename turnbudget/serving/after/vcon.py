@@ -18,7 +18,7 @@ import msgspec
 
 from turnbudget.runs.summary import spread
 from turnbudget.serving.after.ending import EndReason
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,9 +23,9 @@ import aiohttp
 import msgspec
 
 from turnbudget.serving.after.mailbag import Mailbag, Message
-from voice import clock
-from voice.crew import Crew
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -22,8 +22,8 @@ from turnbudget.serving.doors.door import from_outside
 from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.sockets.connection import Connection
-from voice.lines.browser import LONGEST, Hello, read_hello
-from voice.lines.control import compact
+from turnbudget.voice.lines.browser import LONGEST, Hello, read_hello
+from turnbudget.voice.lines.control import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -16,18 +16,18 @@ import aiohttp
 from aiohttp import web
 
 from turnbudget.serving.sockets.outbox import Outbox
-from voice import clock
-from voice.crew import Crew
-from voice.lines.browser import Browser, pong
-from voice.lines.control import compact
+from turnbudget.voice.lines.browser import Browser, pong
+from turnbudget.voice.lines.control import compact
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnbudget.runs.records import Row
-    from voice.call import Call
-    from voice.lines.dialect import Message
-    from voice.lines.telephone import TelephoneLine
+    from turnbudget.voice.call.call import Call
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.lines.telephone import TelephoneLine
 
 RESUME_US: Final = 5 * clock.SECOND
 """How long a call waits for its page to come back."""

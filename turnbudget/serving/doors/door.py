@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from turnbudget.serving.config import is_loopback
 from turnbudget.serving.doors.refused import Refused
-from voice.lines.signature import same, signed_request, signed_upgrade
+from turnbudget.voice.lines.signature import same, signed_request, signed_upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.doors.passes import Passes
     from turnbudget.serving.doors.tenants import Tenant, Tenants
-    from voice.lines.dialect import CallInfo
+    from turnbudget.voice.lines.dialect import CallInfo
 
 SIGNATURE = "X-Twilio-Signature"
 OTHERS: Final = ("Origin", "Forwarded", "X-Forwarded-For")

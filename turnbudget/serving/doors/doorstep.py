@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from turnbudget.pages import read
 from turnbudget.serving.browser.page_policy import headers, policy
-from voice import clock
-from voice.lines.signature import same
+from turnbudget.voice.lines.signature import same
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Door

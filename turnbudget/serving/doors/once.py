@@ -12,7 +12,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from pathlib import Path

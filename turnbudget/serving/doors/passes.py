@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.once import Once

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnbudget.serving.config import DEFAULT, digits
-from voice.lines.signature import same
+from turnbudget.voice.lines.signature import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from turnbudget.config import Config
     from turnbudget.serving.config import Agents, FloorConfig, TenantTable
     from turnbudget.serving.rooms import Room
+    from turnbudget.settings.config import Config
 
 
 @dataclass(frozen=True, slots=True, eq=False)

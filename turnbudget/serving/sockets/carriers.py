@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.serving.doors.refused import BUSY, Refused
 from turnbudget.serving.sockets.websocket import attend
-from voice.lines.chan_websocket import ChanWebsocket
-from voice.lines.jambonz import Jambonz
-from voice.lines.pcm_websocket import PcmWebsocket
-from voice.lines.twilio import TwilioDialect
-from voice.lines.twilio_vendors import VENDORS
-from voice.lines.vonage import Vonage
+from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.twilio_vendors import VENDORS
+from turnbudget.voice.lines.vonage import Vonage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
-    from voice.lines.dialect import Dialect
+    from turnbudget.voice.lines.dialect import Dialect
 
 SIGNED: Final = "twilio"
 """The carrier whose upgrades are signed."""

@@ -10,14 +10,14 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from turnbudget.serving.doors.refused import BUSY, Refused
-from voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
-from voice.lines.telephone import KINDS, TelephoneLine
+from turnbudget.voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
+from turnbudget.voice.lines.telephone import KINDS, TelephoneLine
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.running import Running
-    from voice.lines.dialect import Dialect, Inbound, Message
+    from turnbudget.voice.lines.dialect import Dialect, Inbound, Message
 
 log = logging.getLogger(__name__)
 

@@ -15,15 +15,15 @@ import msgspec
 from aiohttp import web
 
 from turnbudget.serving.doors.refused import BUSY, Refused
-from voice.lines.audiosocket import AudioSocket
-from voice.lines.dialect import Started
+from turnbudget.voice.lines.audiosocket import AudioSocket
+from turnbudget.voice.lines.dialect import Started
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
-    from voice.lines.dialect import Inbound, Message
+    from turnbudget.voice.lines.dialect import Inbound, Message
 
 KIND: Final = "audiosocket"
 

@@ -11,12 +11,12 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.dialect import Message
 
 MOST: Final = 1_000
 """Messages: ten seconds of 20 ms frames, twice over."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.serving.sockets.connection import Connection
 from turnbudget.serving.sockets.websocket import keep_small
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
-    from voice.lines.audiosocket import AudioSocket
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.audiosocket import AudioSocket
+    from turnbudget.voice.lines.dialect import Message
 
 BACKLOG: Final = 16_384
 """Bytes that may wait here for Asterisk to read: a second of 8 kHz audio."""

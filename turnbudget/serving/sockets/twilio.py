@@ -17,8 +17,8 @@ from aiohttp import web
 from turnbudget.serving.doors.door import SIGNATURE
 from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.doors.refused import Refused
-from voice import clock
-from voice.lines import twiml
+from turnbudget.voice.lines import twiml
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.serving.doors.tenants import Tenant

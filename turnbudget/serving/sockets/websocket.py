@@ -15,15 +15,15 @@ from aiohttp import WSMsgType, web
 from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.sockets.connection import Connection
 from turnbudget.serving.sockets.outbox import Outbox
-from voice import clock
-from voice.crew import Crew
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
-    from voice.lines.dialect import Dialect, Message
+    from turnbudget.voice.lines.dialect import Dialect, Message
 
 LONGEST: Final = 262_144
 """Bytes of a message; a longer one costs the socket (close code 1009)."""

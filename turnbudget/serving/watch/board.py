@@ -14,7 +14,7 @@ from turnbudget.runs.summary import spread, superseded_early
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
 from turnbudget.serving.watch.shown import shown
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from council.broker import level
-from council.client import Letter
+from turnbudget.council.remote.broker import level
+from turnbudget.council.remote.client import Letter
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.after.handover import handover
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.watch.commands import Commands
 from turnbudget.serving.watch.courier import Courier
 from turnbudget.serving.watch.shown import shown
-from voice import clock
-from voice.crew import Crew
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from aiomqtt import Message
 
-    from council.broker import Broker
+    from turnbudget.council.remote.broker import Broker
     from turnbudget.runs.records import Row
     from turnbudget.serving.events import Happening
     from turnbudget.serving.watch.commands import Supervised

@@ -11,18 +11,18 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from council.client import Letter, publish
-from council.link import Link
-from voice import clock
-from voice.crew import Crew
+from turnbudget.council.remote.client import Letter, publish
+from turnbudget.council.remote.link import Link
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import aiomqtt
 
-    from council.broker import Broker
-    from council.client import Correspondent
+    from turnbudget.council.remote.broker import Broker
+    from turnbudget.council.remote.client import Correspondent
 
 MOST: Final = 5_000
 """Letters that wait for a broker: of 100 calls, what some five minutes bring."""

@@ -19,8 +19,8 @@ from turnbudget.runs.summary import STAGES, superseded_early
 from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
 from turnbudget.serving.watch.failures import failures
-from voice import clock
-from voice.ledger import OwnerKind
+from turnbudget.voice.call.ledger import OwnerKind
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

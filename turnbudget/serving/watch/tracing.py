@@ -17,7 +17,7 @@ from turnbudget.serving.after.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.watch.shown import shown
 from turnbudget.serving.watch.spans import parts, turn_span
-from voice.errors import MissingEngine
+from turnbudget.voice.errors import MissingEngine
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

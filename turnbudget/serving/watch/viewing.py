@@ -15,7 +15,7 @@ from aiohttp import web
 from turnbudget.pages import read
 from turnbudget.serving.browser.page_policy import headers, policy
 from turnbudget.serving.doors.refused import Refused
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

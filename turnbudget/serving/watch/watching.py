@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from council.broker import broker_at
+from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.doors.login import Login
 from turnbudget.serving.watch.board import Board
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.metrics import Metrics
 from turnbudget.serving.watch.tracing import Tracing, otlp
 from turnbudget.serving.watch.viewing import Viewing
-from voice import clock
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

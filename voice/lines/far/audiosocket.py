@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from voice.lines.far.side import FarSide
+from turnbudget.voice.lines.far.side import FarSide
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.sound.audio import Int16
 
 HEADER: Final = 3
 HALF_US: Final = 5_000

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from voice.audio import join, silence
-from voice.lines.far.side import FarSide
-from voice.sound.encoding import called
+from turnbudget.voice.lines.far.side import FarSide
+from turnbudget.voice.sound.audio import join, silence
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.sound.audio import Int16
 
 FIRST_WAIT: Final = 1_280
 WAIT: Final = 640

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from voice.audio import join, silence
+from turnbudget.voice.sound.audio import join, silence
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
+    from turnbudget.voice.sound.audio import Int16
 
 KEPT: Final = 15_000
 """Frames heard that are kept until they are asked for: five minutes."""

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from voice.audio import silence
-from voice.lines.far.playout import Playout
+from turnbudget.voice.lines.far.playout import Playout
+from turnbudget.voice.sound.audio import silence
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.sound.audio import Int16
 
 TICK_US: Final = 20_000
 TICKS_A_SECOND: Final = 50

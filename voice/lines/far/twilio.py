@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from voice.audio import join
-from voice.errors import AudioError
-from voice.lines.dialect import Odd
-from voice.lines.far.side import TICK_US, FarSide
-from voice.lines.twilio_messages import inside, read_format, read_mark, text
-from voice.lines.twilio_vendors import TWILIO, Vendor
+from turnbudget.voice.errors import AudioError
+from turnbudget.voice.lines.dialect import Odd
+from turnbudget.voice.lines.far.side import TICK_US, FarSide
+from turnbudget.voice.lines.twilio_messages import inside, read_format, read_mark, text
+from turnbudget.voice.lines.twilio_vendors import TWILIO, Vendor
+from turnbudget.voice.sound.audio import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
-    from voice.lines.twilio_messages import Fields
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.lines.twilio_messages import Fields
+    from turnbudget.voice.sound.audio import Int16
 
 BINARY: Final = "31950: a binary message"
 INVALID: Final = "31951: a wrong message"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from voice.lines.far.side import FarSide
-from voice.sound.encoding import called
+from turnbudget.voice.lines.far.side import FarSide
+from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
-    from voice.audio import Int16
-    from voice.lines.dialect import Message
+    from turnbudget.voice.lines.dialect import Message
+    from turnbudget.voice.sound.audio import Int16
 
 QUEUE: Final = 3_072
 """Messages that are buffered, about 60 s."""

@@ -17,10 +17,10 @@ from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.ending import DispositionRule
 from turnbudget.serving.after.outside import WebhookTable
 from turnbudget.serving.after.webhooks import Webhooks
-from voice import clock
-from voice.clock import SECOND
-from voice.crew import Crew
-from voice.vad import Energy
+from turnbudget.voice.hearing.vad import Energy
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
 
 HOOK = WebhookTable(url="https://crm.example.com/", secret=SECRET)
 

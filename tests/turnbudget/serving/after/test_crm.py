@@ -9,9 +9,9 @@ from surroundings import INFO, TOKEN, listening
 
 from turnbudget.serving.after.crm import Crm, plain_facts
 from turnbudget.serving.after.outside import CrmTable
-from voice import clock
-from voice.clock import SECOND
-from voice.lines.dialect import CallInfo
+from turnbudget.voice.lines.dialect import CallInfo
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 pytestmark = pytest.mark.clock("skip")
 

@@ -15,9 +15,9 @@ from turnbudget.runs.recording import Pause
 from turnbudget.serving.after.ending import EndReason
 from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
-from voice.clock import SECOND
-from voice.errors import UsageError
-from voice.vad import Energy
+from turnbudget.voice.errors import UsageError
+from turnbudget.voice.hearing.vad import Energy
+from turnbudget.voice.time.clock import SECOND
 
 BEGAN = "2026-11-30T14:00:00+00:00"
 

@@ -16,10 +16,10 @@ from surroundings import SECRET, Scripted, listening
 from turnbudget.serving.after.mailbag import SUFFIX, Mailbag
 from turnbudget.serving.after.outside import CrmTable, WebhookTable
 from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
-from voice import clock
-from voice.clock import SECOND
-from voice.crew import Crew
-from voice.errors import RunError
+from turnbudget.voice.errors import RunError
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
 
 URL = "https://crm.example.com/hook?key=hidden"
 HOOK = WebhookTable(url=URL, secret=SECRET)

@@ -14,9 +14,10 @@ from paged import FRAME, HELLO, dialled, page_of, serving_page
 from turnbudget.serving.browser import talk
 from turnbudget.serving.browser.page import ASSETS, page
 from turnbudget.serving.server import Worker
-from voice import audio, clock
-from voice.clock import MS, SECOND
-from voice.tts.finish import expected_us
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts.finish import expected_us
 
 pytestmark = pytest.mark.clock("wall")
 

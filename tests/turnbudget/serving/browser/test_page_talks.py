@@ -15,15 +15,23 @@ from chromium import needs_chromium
 from floors import until
 from paged import serving_page
 
-from turnbudget.compose import open_studio
-from turnbudget.config import Config, OtherwiseTable, PhraseTable, ResponderTable, RuleTable, SpeculationTable
-from turnbudget.phrases import render_phrase
 from turnbudget.serving.browser.browser import Talks
-from voice import audio, clock
-from voice.asr import moonshine
-from voice.clock import SECOND
-from voice.tts import pyttsx3
-from voice.vad import Silero
+from turnbudget.settings.compose import open_studio
+from turnbudget.settings.config import (
+    Config,
+    OtherwiseTable,
+    PhraseTable,
+    ResponderTable,
+    RuleTable,
+    SpeculationTable,
+)
+from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.asr import moonshine
+from turnbudget.voice.hearing.vad import Silero
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.tts import pyttsx3
 
 pytestmark = [pytest.mark.clock("wall"), needs_chromium]
 

@@ -13,16 +13,16 @@ import pytest
 from floors import FARS, QUICK, SAYS, ask, call, open_tones, serving, until, url
 from signed import ORIGIN, TWILIO, form, let_in, upgrade, webhook
 
-from turnbudget.config import SpeculationTable, dump
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.events import CallBegan
-from voice import clock
-from voice.crew import Crew
-from voice.errors import ConfigError
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.twilio import FarCall, FarTwilio
-from voice.lines.signature import sign
+from turnbudget.settings.config import SpeculationTable, dump
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 pytestmark = pytest.mark.clock("wall")
 ACME = "acme-token-12345678"

@@ -11,16 +11,16 @@ from hall import Carried, Table, hall, hangs_up, over, rows, says
 from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.events import CallBegan, CallEnded
 from turnbudget.serving.sockets.expected import ExpectedAudioSocket
-from voice import clock
-from voice.clock import SECOND
-from voice.crew import Crew
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.lines.far.jambonz import FarJambonz
-from voice.lines.far.vonage import FarVonage
-from voice.lines.jambonz import Jambonz
-from voice.lines.pcm_websocket import PcmWebsocket
-from voice.lines.vonage import Vonage
-from voice.responder import Reply
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.lines.far.jambonz import FarJambonz
+from turnbudget.voice.lines.far.vonage import FarVonage
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.vonage import Vonage
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
+from turnbudget.voice.time.crew import Crew
 
 
 def vonage():

@@ -7,9 +7,9 @@ import logging
 from hall import Carried, Table, hall, hangs_up, over
 from test_keys import twilio
 
-from voice.clock import MS, SECOND
-from voice.lines.telephone import KINDS
-from voice.sound.encoding import called
+from turnbudget.voice.lines.telephone import KINDS
+from turnbudget.voice.sound.encoding import called
+from turnbudget.voice.time.clock import MS, SECOND
 
 
 async def oddly(*messages):

@@ -14,11 +14,11 @@ from turnbudget.serving.after.ending import reason
 from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.sockets.expected import ExpectedAudioSocket
 from turnbudget.serving.sockets.tcp import AudioSocketWire
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.lines.audiosocket import FIRST
-from voice.lines.far.audiosocket import FarAudioSocket
-from voice.responder import Reply
+from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.lines.audiosocket import FIRST
+from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 OPENING, REST = "This is the opening.", "And this is the rest."
 STALL_US = 3 * SECOND

@@ -14,12 +14,12 @@ from floors import FARS, SAYS, ask, call, caller, serving, until, url
 
 from turnbudget.serving.browser import browser
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.simulated.caller import over_websocket
 from turnbudget.serving.sockets.outbox import Outbox
-from voice import clock
-from voice.crew import Crew
-from voice.lines.far.chan_websocket import FarChanWebsocket
-from voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.testing.caller import over_websocket
+from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
+from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 RESET = b"\x01\0\0\0\0\0\0\0"
 """Linger for 0 s: closing resets the connection."""

@@ -15,16 +15,16 @@ from seated import client as mqtt
 from seated import needs_mosquitto, until
 from watched import PRIVATE, began, ended, watched, whole_call
 
-from council.broker import broker_at
-from turnbudget.mosquitto import Mosquitto
+from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.events import Shed, TurnEnded
 from turnbudget.serving.watch import bus as bus_file
 from turnbudget.serving.watch import courier as courier_file
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.commands import Commands
-from voice import clock
-from voice.clock import MS, SECOND
-from voice.crew import Crew
+from turnbudget.testing.mosquitto import Mosquitto
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.crew import Crew
 
 KEPT = "persistence true\npersistence_location {folder}/\nallow_anonymous true"
 

@@ -17,8 +17,8 @@ from turnbudget.serving.events import Shed, TurnEnded
 from turnbudget.serving.outlook import Prediction
 from turnbudget.serving.watch.failures import failures
 from turnbudget.serving.watch.metrics import Metrics
-from voice import clock
-from voice.clock import MS, SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 PROMETHEUS = shutil.which("prometheus")
 

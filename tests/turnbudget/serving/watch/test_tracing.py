@@ -25,8 +25,8 @@ from turnbudget.serving.events import TurnEnded
 from turnbudget.serving.watch import tracing as tracing_file
 from turnbudget.serving.watch.spans import parts, turn_span
 from turnbudget.serving.watch.tracing import Tracing, otlp
-from voice import clock
-from voice.clock import MS, SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import MS, SECOND
 
 US = 1_000
 ATTEMPT = (

@@ -14,8 +14,8 @@ from watched import LINES, PRIVATE, TOKEN, client, watched, whole_call
 
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
 from turnbudget.serving.watch import viewing
-from voice import clock
-from voice.clock import SECOND
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import SECOND
 
 pytestmark = pytest.mark.clock("wall")
 EVIL = "<img src=x onerror=\"document.title='broken'\">"

@@ -1,0 +1,119 @@
+"""The requests of a probe: what was measured, and where each stands among cached and uncached tokens.
+
+Where it stands is counted as the simulator counts, for the simulator is to foretell with it. Where the server
+tells that its cache held much less or more than a cache of its block would, the server is believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from turnbudget.agents.simulated.prefixes import BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.endpoints.fit import Array
+
+Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
+"""``cold``: a fresh connection. ``warm``: a short prompt. ``uncached``: a long one, never seen. ``cached``: a
+turn of a conversation behind a long prefix. ``load``: a long prefix, seen before, and a question, several at
+once."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+ALONE: Final = 2
+"""Fewer streams than this are no load."""
+PACED: Final = 8
+"""Tokens an answer must have for its pace to be read off it."""
+BLOCKS: Final = (256, 128, 64, 32, 16)
+TELLING: Final = 5
+"""So many hits, all in whole blocks, tell the block."""
+ASTRAY: Final = 0.15
+"""A cached share of a prompt so far from the one foreseen is another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One request; µs. ``tokens`` are the server's own count where it tells, ``counted`` the simulator's."""
+
+    kind: Kind
+    began_us: int
+    streams: int = 1
+    """How many of ours ran together."""
+    reused: bool = True
+    connect_us: int = 0
+    headers_us: int | None = None
+    """From the connection to the headers."""
+    ttft_us: int | None = None
+    """From the connection to the first answer token; ``None`` if none came."""
+    prefill_us: int | None = None
+    decode_us: int | None = None
+    queue_us: int | None = None
+    spread_us: int = 0
+    """From the first chunk to the last."""
+    chunks: int = 1
+    tokens_in: int = 0
+    tokens_cached: int | None = None
+    tokens_out: int = 0
+    counted_in: int = 0
+    counted_cached: int = 0
+    """What a cache may hold of it."""
+    counted_out: int = 0
+    error: str = ""
+
+    @property
+    def total_us(self) -> int:
+        """What a caller waits for the first token."""
+        return self.connect_us + (self.ttft_us or 0)
+
+    @property
+    def pace_us(self) -> float | None:
+        """What a token takes, by the server's own account if there is one; ``None`` if too few came."""
+        if self.tokens_out < PACED:
+            return None
+        if self.decode_us is not None:
+            return self.decode_us / (self.tokens_out - 1)
+        behind = self.tokens_out - self.tokens_out / self.chunks
+        return self.spread_us / behind if behind >= 1 else None
+
+
+def alone(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the requests that had an answer and ran alone."""
+    return [each for each in samples if each.streams < ALONE and each.ttft_us is not None]
+
+
+def by_kind(samples: Sequence[Sample]) -> dict[Kind, list[int]]:
+    """Return the rows of each kind, in the order of kinds."""
+    rows = {kind: [row for row, each in enumerate(samples) if each.kind == kind] for kind in KINDS}
+    return {kind: found for kind, found in rows.items() if found}
+
+
+def cache_block(samples: Sequence[Sample]) -> int:
+    """Return the block that divides every hit the server tells of; the usual one if it tells too few."""
+    hits = [each.tokens_cached for each in samples if each.tokens_cached]
+    if len(hits) < TELLING:
+        return BLOCK
+    return next((block for block in BLOCKS if not any(hit % block for hit in hits)), 1)
+
+
+def placed(samples: Sequence[Sample], block: int) -> list[Sample]:
+    """Return *samples* with ``counted_cached`` as a cache with that *block* would have it, or did."""
+    return [replace(each, counted_cached=_cached(each, block)) for each in samples]
+
+
+def tokens(samples: Sequence[Sample]) -> Array:
+    """Return uncached and cached tokens, a row a sample."""
+    rows = [(each.counted_in - each.counted_cached, each.counted_cached) for each in samples]
+    return np.array(rows, np.float64).reshape(-1, 2)
+
+
+def _cached(sample: Sample, block: int) -> int:
+    foreseen = sample.counted_cached // block * block
+    if sample.tokens_cached is None or not sample.tokens_in:
+        return foreseen
+    share = sample.tokens_cached / sample.tokens_in
+    if abs(share - foreseen / max(1, sample.counted_in)) <= ASTRAY:
+        return foreseen
+    return round(share * sample.counted_in)

@@ -1,1 +1,0 @@
-"""Probing: a real endpoint measured, and a preset fitted to it."""

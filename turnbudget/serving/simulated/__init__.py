@@ -1,1 +1,0 @@
-"""Simulated callers, for tests and for measuring."""

@@ -1,0 +1,1 @@
+"""Settings: what a configuration says, checked, and the parts of a call made from it."""

@@ -1,0 +1,322 @@
+"""The configuration: a TOML file, every key of which has a default and a meaning.
+
+Unknown keys and wrong types are refused with the place they stand at. Times are milliseconds here, for
+people; :mod:`turnbudget.settings.compose` turns them into microseconds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import msgspec
+
+from turnbudget.agents.solo import SYSTEM
+from turnbudget.voice.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Ms = Annotated[int, msgspec.Meta(ge=0, le=3_600_000)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
+Recogniser: TypeAlias = Literal["auto", "moonshine", "vosk", "scripted"]
+Detector: TypeAlias = Literal["auto", "silero", "energy", "scripted"]
+Opinion: TypeAlias = Literal["none", "smart-turn"]
+Voice: TypeAlias = Literal["auto", "pyttsx3", "piper", "scripted"]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class EndpointTable(Table, frozen=True):
+    """``[endpoint]``: how long a silence ends a turn.
+
+    The usual one (``silence_ms``), that of words that are whole (``settled_ms``), the bounds of what may be
+    chosen (``least_ms``, ``most_ms``), and what a part of an answer is given, an address without its town
+    (``part_ms``). Voice for ``start_ms`` opens a turn; shorter is a click. Sound without a pause is cut after
+    ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion`` ("smart-turn") hears the pause
+    itself: where the words are whole and the voice is not, the usual silence is kept.
+    """
+
+    silence_ms: Positive = 550
+    settled_ms: Positive = 150
+    least_ms: Positive = 100
+    most_ms: Positive = 1_500
+    part_ms: Positive = 3_000
+    start_ms: Positive = 90
+    longest_ms: Positive = 10_000
+    whole_ms: Positive = 30_000
+    second_opinion: Opinion = "none"
+
+
+class KeypadTable(Table, frozen=True):
+    """``[keypad]``: when keys that were pressed are one input.
+
+    At the ``terminator``, ``gap_ms`` after the last key, or when they are ``most``: 1 for a menu.
+    """
+
+    terminator: str = "#"
+    gap_ms: Positive = 2_000
+    most: Annotated[int, msgspec.Meta(ge=1, le=128)] = 32
+
+
+class BargeInTable(Table, frozen=True):
+    """``[barge_in]``: what the caller's sound over ours means.
+
+    Voice of unknown meaning holds the reply after ``pause_ms``, a word with so much voice cuts it after
+    ``cut_ms``, voice without a word after ``wordless_ms``. A held reply goes on after ``resume_ms`` of
+    silence, sooner if the text is there, and after ``hold_ms`` in any case. ``stop`` and ``backchannels``
+    are added to those of the ``language``.
+    """
+
+    language: str = "en"
+    pause_ms: Positive = 150
+    cut_ms: Positive = 300
+    wordless_ms: Positive = 1_200
+    resume_ms: Positive = 700
+    hold_ms: Positive = 2_500
+    stop: tuple[str, ...] = ()
+    backchannels: tuple[str, ...] = ()
+
+
+class AsrTable(Table, frozen=True):
+    """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint.
+
+    The ``engine`` is auto, moonshine, vosk or scripted; ``model`` is a folder of Vosk's. A scripted one has
+    the final text ``scripted_final_ms`` after the pause, and a word in the partial text ``scripted_lag_ms``
+    after it was said.
+    """
+
+    engine: Recogniser = "auto"
+    model: str = ""
+    text_ms: Positive = 500
+    scripted_final_ms: Ms = 80
+    scripted_lag_ms: Ms = 200
+
+
+class VadTable(Table, frozen=True):
+    """``[vad]``: who detects speech.
+
+    The ``engine`` is auto, silero, energy or scripted.
+    """
+
+    engine: Detector = "auto"
+
+
+class TtsTable(Table, frozen=True):
+    """``[tts]``: who speaks, and how fast (words a minute).
+
+    The ``engine`` is auto, pyttsx3, piper or scripted; ``voice`` is one of the engine's, '' its own choice;
+    ``rate`` is how fast; a scripted render takes ``scripted_ms``.
+    """
+
+    engine: Voice = "auto"
+    voice: str = ""
+    rate: Annotated[int, msgspec.Meta(ge=50, le=500)] = 180
+    scripted_ms: Ms = 40
+
+
+class PhraseTable(Table, frozen=True):
+    """``[phrases]``: sentences rendered before the call; '' for no notice, greeting or re-prompt.
+
+    The ``notice`` comes first, and is heard to its end whatever the caller says; then the ``greeting``. The
+    ``bridge`` sounds when no answer is in time, ``pardon`` when no word was heard, the ``apology`` when no
+    answer came behind the bridge either, and the ``reprompt`` after ``idle_ms`` of silence.
+    """
+
+    notice: str = ""
+    greeting: str = "Hello, this is Harper Valley Bank. How can I help you?"
+    bridge: str = "One moment."
+    pardon: str = "Sorry, I didn't catch that."
+    apology: str = "I'm sorry, I can't answer that just now."
+    reprompt: str = "Are you still there?"
+
+
+class RuleTable(Table, frozen=True):
+    """``[[responder.rules]]``: one rule.
+
+    ``when`` is a regular expression that is looked for in what was heard, ``say`` the reply, and
+    ``delay_ms`` how long it is waited for, as for a look-up.
+    """
+
+    when: str
+    say: str
+    delay_ms: Ms = 0
+
+
+class OtherwiseTable(Table, frozen=True):
+    """``[responder.otherwise]``: what to say when no rule matches, and after ``delay_ms``."""
+
+    say: str = "I see. Please tell me more."
+    delay_ms: Ms = 0
+
+
+class ResponderTable(Table, frozen=True):
+    """``[responder]``: the scripted responder's table, tried from the top."""
+
+    rules: tuple[RuleTable, ...] = (
+        RuleTable(r"\b(bye|goodbye|good night)\b", "Goodbye, and have a great day."),
+        RuleTable(
+            r"\bno\b.*\b(thank|thanks|it|all)\b|that's all|that was (it|going)",
+            "Thank you for calling. Have a great day.",
+        ),
+        RuleTable(
+            r"\b(lost|stolen|replace)\b.*\bcard\b", "I have ordered you a new card. Is there anything else?"
+        ),
+        RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?"),
+        RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?"),
+        RuleTable(r"\bappointment\b", "Certainly. Which day and time suit you best?"),
+        RuleTable(r"\bpassword\b", "I can reset it. I have sent you a temporary one by mail."),
+        RuleTable(r"\b(hours|open|close)\b", "The branch is open from nine to five, Monday to Friday."),
+        RuleTable(r"\b(order|checks)\b", "I can order checks. Which address shall they go to?"),
+        RuleTable(r"\b(pay|bill)\b", "Happy to help. Which company is the bill from?"),
+        RuleTable(
+            r"\b(checking|savings|debit|credit)\b",
+            "Alright, I have that done for you. Anything else?",
+            1_200,  # as long as a look-up may take, so that the bridge is heard
+        ),
+        RuleTable(r"\b(thank|thanks)\b", "You're welcome. Is there anything else?"),
+        RuleTable(r"\b(hello|hi|hey)\b", "Hello. What can I do for you?"),
+        RuleTable(r"^(yes|yeah|sure|okay|ok)\b", "Alright, thank you."),
+    )
+    otherwise: OtherwiseTable = OtherwiseTable()
+
+
+class LlmTable(Table, frozen=True):
+    """``[llm]``: who answers instead of the table, if ``backend`` is not ''.
+
+    ``simulated:PRESET`` (``turnbudget presets``) or a file of ``turnbudget probe``, ``openai:URL`` for any
+    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. The
+    ``model`` is by default the server's only one. Beside this, the fast one, there may be a ``second``, the
+    accurate one (``second_model``), and a ``mode``: fast or accurate, with the other to fall back upon; race,
+    the second if its first sentence is whole by ``checkpoint_ms``; hedge, the second as well when the first
+    is late. An answer has ``max_tokens`` at most; ``system`` is the prompt.
+    """
+
+    backend: str = ""
+    model: str = ""
+    second: str = ""
+    second_model: str = ""
+    mode: Literal["fast", "accurate", "race", "hedge"] = "fast"
+    checkpoint_ms: Positive = 450
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 80
+    system: str = SYSTEM
+
+
+class SpeculationTable(Table, frozen=True):
+    """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
+
+    ``on`` is true, false or "auto": where somebody answers who can tell whether the caller has ended, a
+    council, an LLM or a reply bank, and not for the scripted table. ``bank`` is a file of ``turnbudget
+    mine``; ``threshold`` are the odds from which its reply is said without asking anybody else; ``memory_mb``
+    and ``disk_mb`` bound the shelf (0: nothing on disk).
+    """
+
+    on: bool | Literal["auto"] = "auto"
+    bank: str = ""
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
+    memory_mb: Annotated[int, msgspec.Meta(ge=1, le=16_384)] = 64
+    disk_mb: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 256
+
+
+class CouncilTable(Table, frozen=True):
+    """``[council]``: ``open`` names a function (``module:name``) that returns what makes each call's council.
+
+    The function is given ``backend=`` if ``[llm]`` names one.
+    """
+
+    open: str = ""
+
+
+class Config(Table, frozen=True):
+    """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended.
+
+    Something must sound within ``budget_ms`` of the caller's last voiced sample, and the answer, behind a
+    bridge, within ``patience_ms``. Voice without a word is asked about from ``murmur_ms`` on. After
+    ``idle_ms`` of silence the caller is asked whether they are there, ``reprompts`` times at most; then, or
+    after ``longest_call_s`` (seconds), we hang up.
+    """
+
+    budget_ms: Positive = 800
+    margin_ms: Ms = 80  # on 67 turns of recorded telephone speech the detector was 89 ms late at most
+    patience_ms: Positive = 5_000
+    murmur_ms: Positive = 200
+    idle_ms: Positive = 8_000
+    reprompts: Annotated[int, msgspec.Meta(ge=0, le=20)] = 2
+    longest_call_s: Annotated[int, msgspec.Meta(ge=1, le=86_400)] = 14_400
+    endpoint: EndpointTable = EndpointTable()
+    barge_in: BargeInTable = BargeInTable()
+    keypad: KeypadTable = KeypadTable()
+    vad: VadTable = VadTable()
+    asr: AsrTable = AsrTable()
+    tts: TtsTable = TtsTable()
+    phrases: PhraseTable = PhraseTable()
+    responder: ResponderTable = ResponderTable()
+    llm: LlmTable = LlmTable()
+    council: CouncilTable = CouncilTable()
+    speculation: SpeculationTable = SpeculationTable()
+
+    @property
+    def speculates(self) -> bool:
+        """Whether anything is done ahead of the caller's last word."""
+        on = self.speculation.on
+        return bool(self.council.open or self.llm.backend or self.speculation.bank) if on == "auto" else on
+
+    def __post_init__(self) -> None:
+        if self.patience_ms <= self.budget_ms:
+            raise ValueError("patience_ms must be longer than budget_ms: an answer may follow a bridge")
+        if self.endpoint.silence_ms + self.margin_ms >= self.budget_ms:
+            raise ValueError("endpoint.silence_ms and margin_ms eat the whole budget_ms")
+        if not self.endpoint.least_ms <= self.endpoint.silence_ms <= self.endpoint.most_ms:
+            raise ValueError("endpoint.silence_ms must lie between endpoint.least_ms and endpoint.most_ms")
+
+
+def load(path: Path | None) -> Config:
+    """Return the configuration at *path*, or the default; raises ConfigError, one line."""
+    if path is None:
+        return Config()
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=Config)
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(error), where=str(path), remedy="see `turnbudget config`") from None
+
+
+def dump(config: Config) -> str:
+    """Return *config* as the text of a file that :func:`load` reads, each table with its meaning."""
+    return "\n".join(_lines("", config)).strip() + "\n"
+
+
+def _lines(name: str, table: Table) -> Iterator[str]:
+    """Yield the lines of *table*: its meaning, its own keys, then the tables in it."""
+    yield from _meaning(table)
+    yield from _keys(name, table)
+
+
+def _keys(name: str, table: Table) -> Iterator[str]:
+    values = {field.name: getattr(table, field.name) for field in msgspec.structs.fields(table)}
+    for key, value in values.items():
+        if isinstance(value, int | float | str) or value == ():
+            yield f"{key} = {_literal(value)}"
+    for key, value in values.items():
+        inner = f"{name}.{key}" if name else key
+        if isinstance(value, Table):
+            yield from ("", f"[{inner}]", *_lines(inner, value))
+        elif isinstance(value, tuple):
+            for number, row in enumerate(value):
+                yield from ("", f"[[{inner}]]", *(_keys(inner, row) if number else _lines(inner, row)))
+
+
+def _meaning(table: Table) -> Iterator[str]:
+    """Yield what the class of *table* says of itself, as comments."""
+    text = inspect.cleandoc(type(table).__doc__ or "").rpartition("]``: ")[2].replace("``", "")
+    return (f"# {line}" for line in text.splitlines() if line)
+
+
+def _literal(value: float | str | tuple[()]) -> str:
+    """Return *value* in TOML, which writes it as JSON does but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

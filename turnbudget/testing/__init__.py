@@ -1,0 +1,1 @@
+"""Testing: simulated callers and brokers, for tests and for measuring."""

@@ -1,0 +1,58 @@
+"""The reference: what a person says was spoken, on the caller's own media clock.
+
+A line that plays a recording appends each word as it plays it, so scripted engines and the report read
+the same truth, wherever gating has moved it to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnbudget.voice.asr.transcriber import Word
+
+APART_US: Final = 400 * clock.MS
+"""A reference end further than this from the detector's belongs to other words, or is wrong."""
+
+
+@dataclass(slots=True)
+class Reference:
+    """The words spoken so far, in the order of their times, and where each of the caller's turns ends."""
+
+    words: list[Word] = field(default_factory=list)
+    turns: list[tuple[int, int]] = field(default_factory=list)
+    """Where each of the caller's turns begins and ends."""
+    taken: int = 0
+    """Words that belong to an utterance by now."""
+
+    def announce(self, words: Sequence[Word], turns: Sequence[tuple[int, int]]) -> None:
+        """Add the *words* and *turns* that are about to be spoken."""
+        self.words.extend(words)
+        self.turns.extend(turns)
+
+    def last_end(self, detected_us: int, decided_us: int) -> int | None:
+        """Return the end of the last word by *decided_us*, if it agrees with the end *detected_us*."""
+        end = max((word.ended_us for word in self.words if word.ended_us <= decided_us), default=None)
+        return None if end is None or abs(end - detected_us) > APART_US else end
+
+    def take(self, ended_us: int) -> str:
+        """Return the words not taken yet that were spoken by *ended_us*, and take them.
+
+        Each word is taken once, so a word that nobody heard is missing in the utterance after it.
+        """
+        words = islice(self.words, self.taken, None)
+        by_then = [
+            word.text for word in takewhile(lambda word: word.began_us + word.ended_us <= 2 * ended_us, words)
+        ]
+        self.taken += len(by_then)
+        return " ".join(by_then)
+
+    def goes_on_after(self, at_us: int) -> bool:
+        """Whether *at_us* lies inside one of the caller's turns, so that more words come after it."""
+        return any(began < at_us < ended for began, ended in self.turns)

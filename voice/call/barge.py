@@ -1,0 +1,157 @@
+"""Barge-in, done: what the caller sounds over our replies, each stretch from first voice to final text.
+
+What a stretch means is decided by :mod:`turnbudget.voice.call.bargein`; this holds the Mouth while any of
+them asks for it, and has the reply given up. A recogniser may still owe the text of one stretch when the next
+begins, so there may be several, in the order in which they were spoken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from turnbudget.voice.call.bargein import Interruption
+from turnbudget.voice.call.turn import Turn
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnbudget.voice.call.bargein import Move, Rules, Verdict
+    from turnbudget.voice.call.ledger import Ledger
+    from turnbudget.voice.call.saying import Saying
+    from turnbudget.voice.hearing.ear import Ear, Stretch
+    from turnbudget.voice.speaking.mouth import Mouth
+
+
+class Barge:
+    """One stretch over one reply, whose account is *ledger*; *cut* gives the reply up."""
+
+    def __init__(
+        self, interruption: Interruption, mouth: Mouth, ledger: Ledger, cut: Callable[[str], None]
+    ) -> None:
+        self._interruption = interruption
+        self._mouth = mouth
+        self._ledger = ledger
+        self._cut = cut
+        self._move: Move = "go on"
+        self._bridged = False
+        self._voiced_until_us = clock.now()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it asks for our silence."""
+        return self._interruption.paused
+
+    def follow(self, stretch: Stretch | None) -> None:
+        """Take what the ear knows of the stretch by now; ``None``: it is over, and its text is awaited."""
+        now, barge = clock.now(), self._interruption
+        if self._mouth.sounding_since_us is not None:
+            barge.sounded(self._mouth.sounding_since_us)
+        if stretch is None:
+            self._obey(barge.silent(now, now - self._voiced_until_us, "", whole=False))
+            return
+        self._voiced_until_us = now - stretch.silence_us
+        if stretch.silence_us:
+            move = barge.silent(now, stretch.silence_us, stretch.text, whole=stretch.whole)
+        else:
+            move = barge.voice(now, stretch.voiced_us)
+            if stretch.text:
+                move = barge.words(now, stretch.text, whole=False)
+        self._obey(move)
+
+    def end(self, text: str) -> Verdict:
+        """Take the final *text*, and return what the stretch was."""
+        self._obey(self._interruption.words(clock.now(), text, whole=True))
+        return self._interruption.verdict
+
+    def wants_bridge(self) -> bool:
+        """Say, once, whether the caller asked if we are there while nothing of ours had sounded."""
+        wants = self._interruption.calls_for_bridge and not self._bridged
+        self._bridged |= wants
+        return wants
+
+    def _obey(self, move: Move) -> None:
+        if move == self._move:
+            return
+        self._move = move
+        match move:
+            case "pause":
+                self._ledger.decide("reply held", self._interruption.why)
+            case "resume":
+                self._ledger.decide("reply goes on", self._interruption.why)
+            case "cut":
+                self._cut(self._interruption.why)
+            case _:
+                pass
+
+
+class BargeIn:
+    """One call's stretches whose final text is not there yet, the one that lasts at the end."""
+
+    def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, saying: Saying) -> None:
+        self._rules = rules
+        self._ear = ear
+        self._mouth = mouth
+        self._saying = saying
+        self._stretches: deque[Barge | None] = deque()
+        """``None``: it began over no reply."""
+        self.on_hold = False
+        """Whether the caller was put on hold, so that nothing may sound."""
+
+    def begin(self, at_us: int) -> None:
+        """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
+        self._stretches.append(self._over_reply(at_us))
+        self.follow()
+
+    def follow(self) -> None:
+        """Take what the caller sounds by now for what it means."""
+        lasting = self._ear.stretch
+        for barge in self._stretches:
+            if barge:
+                barge.follow(lasting if barge is self._stretches[-1] else None)
+                self._urge(barge)
+        self._hold()
+
+    def end(self, text: str) -> Verdict | None:
+        """Return what the oldest stretch was, which ends with *text*; ``None`` if it was over no reply."""
+        barge = self._stretches.popleft() if self._stretches else None
+        verdict = barge.end(text) if barge else None
+        self._hold()
+        return verdict
+
+    def _over_reply(self, at_us: int) -> Barge | None:
+        part, since_us = self._saying.part, self._mouth.sounding_since_us
+        if part is None:
+            return None
+        # What is in flight already answers the question that sounded last.
+        asked = self._mouth.asking and not (isinstance(part, Turn) and since_us is None)
+        interruption = Interruption(
+            self._rules,
+            began_us=at_us,
+            sounding_since_us=since_us,
+            answering=asked,
+            protected=self._saying.protected,
+        )
+
+        def cut(why: str) -> None:
+            if self._saying.part is part:
+                self._saying.break_off(why, since_us=at_us)
+
+        return Barge(interruption, self._mouth, part.ledger, cut)
+
+    def _urge(self, barge: Barge) -> None:
+        """Have the bridge go at once if the caller asked whether we are there."""
+        part = self._saying.part
+        if barge.wants_bridge() and isinstance(part, Turn) and not part.urged.done():
+            part.urged.set_result(None)
+
+    def _hold(self) -> None:
+        """Hold the Mouth while a stretch asks for it; and its first frame while a voice may be coming up."""
+        held = self.on_hold or any(barge and barge.holds for barge in self._stretches)
+        if self._mouth.sounding_since_us is None and not self._saying.protected:
+            held |= self._ear.stirring
+        if held and not self._mouth.held:
+            self._mouth.hold()
+        elif self._mouth.held and not held:
+            self._mouth.go_on()

@@ -1,0 +1,325 @@
+"""A Call: one caller on one line, turn after turn, until somebody hangs up.
+
+It decides whose turn it is and nothing else: an utterance begins a turn; what the caller sounds over our
+voice may hold it, cut it, or mean nothing (:mod:`turnbudget.voice.call.bargein`); speech before any sound, or
+too soon after it to be about it, supersedes the turn, and its words join the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.voice.call.barge import BargeIn
+from turnbudget.voice.call.desk import Desk
+from turnbudget.voice.call.guessing import Guessing
+from turnbudget.voice.call.saying import Saying
+from turnbudget.voice.hearing.ear import Ear
+from turnbudget.voice.hearing.events import SpeechStarted, Utterance, joined
+from turnbudget.voice.hearing.keypad import Keypad
+from turnbudget.voice.sound.echo import Echo
+from turnbudget.voice.speaking.mouth import Mouth
+from turnbudget.voice.speaking.tape import Tape
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnbudget.voice.call.parts import Entry, Manners, Parts
+    from turnbudget.voice.call.responder import Said
+    from turnbudget.voice.hearing.events import Event
+
+GUARD_US: Final = 100 * clock.MS
+"""How often a call looks whether frames are missing and whether the caller is."""
+EARLY: Final = 31
+"""Keys that are kept, and one more, until a call has begun."""
+
+
+class Call:
+    """One call. ``run`` returns when it is over; ``told`` gets each row as its turn ends.
+
+    ``overheard`` gets what the caller said that needs no answer, so has no row.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        manners: Manners,
+        told: Callable[[Entry], None],
+        *,
+        taped: bool = True,
+        overheard: Callable[[Utterance], None] = lambda _: None,
+    ) -> None:
+        self._parts = parts
+        self._manners = manners
+        self._told = told
+        self._overheard = overheard
+        self._reprompts = 0
+        self._spoke_us = 0
+        self._greeting = parts.greeting
+        """Still to be said; ``None``: it has been, or the caller spoke first."""
+        self._later: list[Utterance] = []
+        """What was said while something protected sounded; it is answered afterwards."""
+        self._echo = Echo() if manners.half_duplex else None
+        self._keypad = Keypad(manners.keypad)
+        self._early: list[str] = []
+        """Keys that were pressed before the call had begun."""
+        self._begun = self._on_hold = False
+        self._quiet = asyncio.Event()
+        """Whether the caller does not speak, and what they said last has been answered or let go."""
+        self._quiet.set()
+        self.epoch_us = clock.now()
+        self.tape = Tape(self.epoch_us, keeps=taped)
+        self.mouth = Mouth(parts.line, self.tape, self._echo)
+        self.ended = ""
+        """Why the call is over: '' while it runs."""
+        self.transfer = ""
+        """Where the caller is to be sent now that it is over."""
+        self.dangling: tuple[str, ...] = ()
+        """Names of tasks that would not end and were left behind."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nobody speaks and nothing is owed: the caller has the floor."""
+        return self._saying.part is None and not (self.ear.speaking or self.ear.waiting)
+
+    @property
+    def sounding_since_us(self) -> int | None:
+        """Since when a reply has been sounding; ``None`` while none is."""
+        return self.mouth.sounding_since_us
+
+    @property
+    def quiet_since_us(self) -> int:
+        """When our last sound ended."""
+        return self.mouth.quiet_since_us
+
+    @property
+    def history(self) -> list[Said]:
+        """What was said and heard so far."""
+        return self._saying.history
+
+    def press(self, key: str) -> None:
+        """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
+        if self.ended:
+            return
+        if not self._begun:
+            self._early = [*self._early[-EARLY:], key]
+            return
+        if not self._saying.protected:
+            self._saying.break_off("a key was pressed")
+        if self._parts.ahead and not self.ear.speaking:
+            self._parts.ahead.listening(tuple(self.history))
+        self._gathered(self._keypad.press(key, clock.now()))
+
+    def hold(self, *, on: bool) -> None:
+        """Know that the caller was put on hold, or is back: meanwhile nobody speaks, listens or waits."""
+        self._on_hold = on
+        if self._begun:
+            self._barge_in.on_hold = on
+            self._spoke_us = clock.now()
+            self._barge_in.follow()
+
+    def hang_up(self, why: str) -> None:
+        """End the call."""
+        self.ended = self.ended or why
+
+    async def run(self) -> None:
+        """Take the call from its greeting to the hang-up."""
+        try:
+            async with Crew() as crew:
+                await self._take_call(crew)
+            self.dangling = crew.dangling
+        finally:
+            self._saying.hand_out()
+
+    async def _take_call(self, crew: Crew) -> None:
+        self._crew = crew
+        parts = self._parts
+        self._desk = Desk(
+            crew,
+            parts.responder,
+            parts.voice,
+            self.mouth,
+            parts.forecast,
+            parts.phrases,
+            parts.endpointing.silence_us,
+            parts.ahead,
+            self._quiet.wait,
+        )
+        self._saying = Saying(self._desk, self._manners, self._told, self._take_up)
+        self.ear = Ear(
+            parts.vad,
+            parts.transcriber,
+            parts.endpointing,
+            tell=self._hear,
+            crew=crew,
+            text_by=self._text_by,
+            listens_us=parts.ahead.listens_us if parts.ahead else 0,
+        )
+        self._barge_in = BargeIn(self._manners.barge_in, self.ear, self.mouth, self._saying)
+        ahead = parts.ahead
+        self._guessing = Guessing(ahead, self._desk, self.ear, self._saying) if ahead else None
+        if ahead:
+            ahead.begin(crew)
+        if parts.notice:
+            self._saying.say("notice", parts.notice, protected=True)
+        else:
+            self._greet()
+        self._begun = True
+        self.hold(on=self._on_hold)
+        for key in self._early:
+            self.press(key)
+        guard = crew.create_task(self._guard(), name="guard")
+        listening = crew.create_task(self._listen(), name="line")
+        try:
+            await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
+            self.ended = self.ended or "caller hung up"
+        finally:
+            self.ended = self.ended or "broken off"
+            self.ear.hang_up()
+            self._saying.break_off(self.ended)
+            if self._later:
+                self._saying.answer(joined(self._later), self.ended)
+            if parts.ahead:
+                parts.ahead.hang_up()
+
+    async def _listen(self) -> None:
+        async with contextlib.aclosing(self._parts.line.listen()) as frames:  # type: ignore[type-var]
+            async for frame in frames:
+                if self._on_hold:
+                    continue
+                masked = self._echo is not None and self._echo.masks(frame.samples, clock.now())
+                sounded_us = self.ear.hear(frame, masked=masked)
+                if sounded_us is not None:
+                    self.tape.caller(frame.samples, sounded_us)
+                self._barge_in.follow()
+
+    async def _guard(self) -> None:
+        """Look for what no frame tells: frames that stopped coming, a caller who says nothing, time."""
+        while not self.ended:
+            await clock.sleep(GUARD_US)
+            self._gathered(self._keypad.waited(clock.now()))
+            if clock.now() - self.epoch_us >= self._manners.longest_us:
+                self.ended = "the call was too long"
+            if self._on_hold or self.ended:
+                continue
+            self.ear.missed()
+            self._barge_in.follow()
+            if self._saying.transfer and self._manners.transfers:
+                self.transfer = self._saying.transfer
+                self.ended = "the caller was sent on"
+            elif self.settled:
+                self._idle(clock.now() - max(self.mouth.quiet_since_us, self._spoke_us))
+
+    def _idle(self, quiet_us: int) -> None:
+        """Ask a caller who has been silent for *quiet_us* whether they are there, or hang up."""
+        leaving, manners = self._saying.leaving, self._manners
+        if quiet_us < ((manners.parting_us if leaving else 0) or manners.idle_us):
+            return
+        if leaving:
+            self.ended = "we said goodbye"
+        elif self._parts.reprompt:
+            if self._reprompts >= self._manners.reprompts:
+                self.ended = "caller said nothing"
+                return
+            self._reprompts += 1
+            self._saying.say("reprompt", self._parts.reprompt)
+
+    def _text_by(self, ended_us: int, decided_us: int) -> int:
+        """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent.
+
+        If that cannot be in time however soon it begins, the bridge will cover the wait until its own start.
+        """
+        forecast, end = self._parts.forecast, ended_us + self._manners.budget_us
+        by = end - sum(forecast.of(stage).p95_us for stage in ("choose", "synthesize", "deliver"))
+        if by < decided_us:
+            by = end - self._desk.needs(self._parts.phrases.bridge)
+        return max(decided_us, min(decided_us + self._manners.text_us, by))
+
+    # --- hearing -----------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case SpeechStarted(at_us):
+                self._quiet.clear()
+                self._barge_in.begin(at_us)
+                self._crew.create_task(self._make_ready(), name="making ready")
+            case Utterance():
+                self._answer(event)
+                if not (self.ear.speaking or self.ear.waiting):
+                    self._quiet.set()
+            case _:
+                pass
+        if self._guessing:
+            self._guessing.hear(event)
+
+    async def _make_ready(self) -> None:
+        """Let the responder use the time in which the caller speaks."""
+        with contextlib.suppress(Exception):  # it costs nothing but what it would have saved
+            await self._parts.responder.make_ready(tuple(self.history))
+
+    # --- answering ---------------------------------------------------------------------------------
+
+    def _answer(self, utterance: Utterance) -> None:
+        """Take what the caller said: begin the turn that it ended, if an answer is due."""
+        self._spoke_us = clock.now()
+        if utterance.text:
+            self._reprompts = 0
+        if self._is_due(utterance):
+            self._begin(utterance)
+        else:
+            if utterance.text:
+                self._overheard(utterance)
+            self._take_up()
+
+    def _begin(self, utterance: Utterance) -> None:
+        """Begin the turn of *utterance*; while something protected sounds it has to wait."""
+        if self._saying.protected and not self.ended:
+            self._later.append(utterance)
+            return
+        self._saying.break_off("the caller spoke again")
+        # The call ended, or the caller went on, while the text was being made.
+        broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
+        said, self._later, self._greeting = joined([*self._later, utterance]), [], None
+        self._saying.answer(said, broken)
+
+    def _gathered(self, keyed: Utterance | None) -> None:
+        """Begin the turn of keys that are a whole input."""
+        if keyed:
+            self._spoke_us, self._reprompts = clock.now(), 0
+            self._begin(keyed)
+
+    def _is_due(self, utterance: Utterance) -> bool:
+        """Say whether *utterance* wants an answer; note words that want none.
+
+        A murmur too short to ask about does not, unless it broke us off or words before it wait for an
+        answer: then silence would be ours. What was said over a reply that went on does not either. But
+        a sound whose text never came may have been a "yes".
+        """
+        verdict = self._barge_in.end(utterance.text)
+        if verdict is None:
+            long = utterance.voiced_us >= self._manners.murmur_us
+            unread = utterance.trust == "partial" and not self.ended
+            return bool(utterance.text) or long or unread or self._saying.owing
+        if verdict.kept and not verdict.answered:
+            self._saying.note(utterance.text)
+        return verdict.answered
+
+    def _take_up(self) -> None:
+        """Do what had to wait while something protected sounded, unless the caller is speaking."""
+        if self._saying.part or self.ear.speaking or self.ear.waiting or self.ended:
+            return
+        later, self._later = self._later, []
+        if later:
+            self._greeting = None
+            self._saying.answer(joined(later), behind="notice")
+        else:
+            self._greet()
+
+    def _greet(self) -> None:
+        """Say the greeting, once."""
+        greeting, self._greeting = self._greeting, None
+        if greeting:
+            self._saying.say("greeting", greeting)

@@ -1,0 +1,301 @@
+"""A turn's account: at every instant exactly one stage is charged.
+
+The ledger is a cursor with a stack of stages, not a bag of stopwatches: a cut ends one entry and begins
+the next, so entries are contiguous and sum to the turn in whole microseconds. Time that no stage claims
+is charged to ``unaccounted``. Work beside the path (each seat, each attempt, each early start) lies in
+lanes, which are shown and never added.
+
+The zero is the caller's last voiced sample. A stalled loop is measured by its own heartbeat and carved out
+of whatever entry it fell into, so that nobody who merely waited is blamed for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from turnbudget.voice.errors import LedgerError
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from turnbudget.voice.time.pulse import Stall
+
+Stage: TypeAlias = Literal[
+    "endpoint",
+    "transcribe",
+    "match",
+    "council",
+    "choose",
+    "synthesize",
+    "deliver",
+    "stall",
+    "unaccounted",
+]
+OwnerKind: TypeAlias = Literal["setting", "service", "agent", "own code", "budget"]
+Outcome: TypeAlias = Literal[
+    "answered", "shelved", "bridged", "superseded", "cut", "shed", "failed", "silent"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who or what a stage waited for, so that a reader knows what to change."""
+
+    name: str
+    kind: OwnerKind
+
+
+NOBODY: Final = Owner("turnbudget", "own code")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stage's share of the turn, in µs on the loop's clock."""
+
+    stage: Stage
+    began_us: int
+    ended_us: int
+    owner: Owner
+    outcome: str = "done"
+
+    @property
+    def us(self) -> int:
+        """How long it took."""
+        return self.ended_us - self.began_us
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A choice the turn made, and the number that caused it."""
+
+    at_us: int
+    took: str
+    because: str
+
+
+@dataclass(slots=True)
+class Lane:
+    """Work beside the path: when it ran, how it ended, what it saved the turn or cost in vain."""
+
+    name: str
+    began_us: int
+    ended_us: int | None = None
+    outcome: str = "open"
+    saved_us: int = 0
+    wasted_us: int = 0
+
+    def end(self, outcome: str, at_us: int | None = None, *, saved_us: int = 0, wasted_us: int = 0) -> None:
+        """Close the lane once; a second end is ignored, so that a cleanup may always call it."""
+        if self.ended_us is None:
+            self.ended_us = clock.now() if at_us is None else at_us
+            self.outcome, self.saved_us, self.wasted_us = outcome, saved_us, wasted_us
+
+
+@dataclass(slots=True)
+class Guess:
+    """A reply thought likely before the turn was final, and what came of it.
+
+    ``said`` are the words it rests on ('' if it was foreseen before the caller spoke), ``odds`` how likely
+    it was held to be, ``ready`` whether its opening could sound at once; ``wasted_us`` is the work on it and
+    ``cpu_us`` the CPU of its renders that the turn did not use.
+    """
+
+    said: str
+    text: str
+    odds: float | None
+    ready: bool
+    because: str
+    outcome: str = "not said"
+    saved_us: int = 0
+    wasted_us: int = 0
+    cpu_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A closed ledger. Its entries are contiguous from ``zero_us`` to ``closed_us``."""
+
+    zero_us: int
+    closed_us: int
+    outcome: Outcome
+    entries: tuple[Entry, ...]
+    lanes: tuple[Lane, ...]
+    decisions: tuple[Decision, ...]
+    first_sound_us: int | None
+    first_answer_us: int | None
+    witness_us: int | None
+    guesses: tuple[Guess, ...] = ()
+
+    @property
+    def critical(self) -> Entry | None:
+        """The entry that cost most: which wait to shorten first."""
+        return max(self.entries, key=lambda entry: entry.us, default=None)
+
+    def since(self, zero_us: int) -> Account:
+        """Return the account with its zero moved: what lies before it is cut.
+
+        Time it gains at its beginning is charged like the first entry that is no stall. A zero after the
+        end is the end.
+        """
+        zero_us = min(zero_us, self.closed_us)
+        entries = [
+            replace(entry, began_us=max(zero_us, entry.began_us))
+            for entry in self.entries
+            if entry.ended_us > zero_us
+        ]
+        if zero_us < self.zero_us:
+            gained = Entry("unaccounted", zero_us, self.zero_us, NOBODY)
+            first = next((entry for entry in entries if entry.stage != "stall"), gained)
+            entries.insert(0, replace(first, began_us=zero_us, ended_us=self.zero_us))
+        return replace(self, zero_us=zero_us, entries=_merge(entries))
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The account of one turn while it runs."""
+
+    zero_us: int
+    lanes: list[Lane] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    guesses: list[Guess] = field(default_factory=list)
+    first_sound_us: int | None = None
+    first_answer_us: int | None = None
+    witness_us: int | None = None
+    closed_us: int | None = None
+    _entries: list[Entry] = field(default_factory=list)
+    _stack: list[tuple[Stage, Owner]] = field(default_factory=lambda: [("unaccounted", NOBODY)])
+    _cursor_us: int = 0
+
+    def __post_init__(self) -> None:
+        self._cursor_us = self.zero_us
+
+    def charge(self, stage: Stage, owner: Owner, until_us: int) -> None:
+        """Charge *stage* from the cursor to *until_us*: for time that passed before the ledger was opened."""
+        self._stack.append((stage, owner))
+        self.cut(until_us)
+        self._stack.pop()
+
+    @contextlib.contextmanager
+    def stage(self, stage: Stage, owner: Owner) -> Iterator[None]:
+        """Charge *stage* until the block ends; then the stage around it is charged again."""
+        self.cut()
+        self._stack.append((stage, owner))
+        outcome = "cut"
+        try:
+            yield
+            outcome = "done"
+        except Exception:
+            outcome = "failed"
+            raise
+        finally:
+            self.cut(outcome=outcome)
+            self._leave((stage, owner))
+
+    def _leave(self, charged: tuple[Stage, Owner]) -> None:
+        """Take *charged* off the stack: the topmost, for what is charged otherwise stays at the bottom."""
+        del self._stack[-1 - self._stack[::-1].index(charged)]
+
+    def otherwise(self, stage: Stage, owner: Owner) -> None:
+        """Charge *stage* to whatever time no other stage claims, from the last entry's end on."""
+        if len(self._stack) > 1 or self._stack[0][0] != "unaccounted":
+            self.cut()
+        self._stack[0] = (stage, owner)
+
+    def cut(self, at_us: int | None = None, outcome: str = "done") -> None:
+        """End the running entry now (or at *at_us*) and begin the next."""
+        if self.closed_us is not None:
+            return
+        at_us = clock.now() if at_us is None else at_us
+        if at_us > self._cursor_us:
+            stage, owner = self._stack[-1]
+            self._entries.append(Entry(stage, self._cursor_us, at_us, owner, outcome))
+            self._cursor_us = at_us
+
+    def lane(self, name: str, began_us: int | None = None) -> Lane:
+        """Open a lane for work beside the path."""
+        lane = Lane(name, clock.now() if began_us is None else began_us)
+        self.lanes.append(lane)
+        return lane
+
+    def adopt(self, draft: Ledger) -> None:
+        """Take over what was noted of the turn before it began."""
+        self.lanes[:0], self.decisions[:0] = draft.lanes, draft.decisions
+        draft.lanes, draft.decisions = self.lanes, self.decisions  # work that goes on notes the rest here
+
+    def decide(self, took: str, because: str) -> None:
+        """Log a choice with the number that caused it."""
+        self.decisions.append(Decision(clock.now(), took, because))
+
+    def sounded(self, at_us: int, *, answer: bool) -> None:
+        """Note an audible sample that left at *at_us*; the first answer's closes the account."""
+        if self.closed_us is not None:
+            return
+        if self.first_sound_us is None:
+            self.first_sound_us = at_us
+        if answer:
+            self.first_answer_us = at_us
+            self.close(at_us)
+
+    def close(self, at_us: int | None = None) -> None:
+        """End the account; nothing is charged any more. Closing twice keeps the first end.
+
+        A sound that was handed over belongs to it, even if its first audible sample is still to come.
+        """
+        if self.closed_us is None:
+            at_us = max(clock.now() if at_us is None else at_us, self._cursor_us, self.first_sound_us or 0)
+            self.cut(at_us, "cut" if self.first_answer_us is None else "done")
+            self.closed_us = at_us
+
+    def account(self, outcome: Outcome, stalls: Iterable[Stall] = ()) -> Account:
+        """Return the closed account with *stalls* carved out; raises :class:`LedgerError` if it won't sum."""
+        self.close()
+        closed_us = self._cursor_us
+        for lane in self.lanes:
+            lane.end("dropped")
+        entries = _merge(carve(self._entries, stalls))
+        if sum(entry.us for entry in entries) != closed_us - self.zero_us:
+            raise LedgerError(f"entries do not sum to {closed_us - self.zero_us} µs")
+        return Account(
+            self.zero_us,
+            closed_us,
+            outcome,
+            entries,
+            tuple(self.lanes),
+            tuple(self.decisions),
+            self.first_sound_us,
+            self.first_answer_us,
+            self.witness_us,
+            tuple(self.guesses),
+        )
+
+
+def carve(entries: Iterable[Entry], stalls: Iterable[Stall]) -> Iterator[Entry]:
+    """Yield *entries* with the time of *stalls* charged to ``stall``; the total stays the same."""
+    ordered = sorted(stalls, key=lambda stall: stall.began_us)
+    for entry in entries:
+        cursor = entry.began_us
+        for stall in ordered:
+            began, ended = max(cursor, stall.began_us), min(entry.ended_us, stall.ended_us)
+            if began >= ended:
+                continue
+            if began > cursor:
+                yield replace(entry, began_us=cursor, ended_us=began)
+            yield Entry("stall", began, ended, Owner(stall.cause, "own code"))
+            cursor = ended
+        if cursor < entry.ended_us:
+            yield replace(entry, began_us=cursor)
+
+
+def _merge(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Join neighbours that charge the same stage to the same owner."""
+    merged: list[Entry] = []
+    for entry in entries:
+        last = merged[-1] if merged else None
+        if last and (last.stage, last.owner, last.outcome) == (entry.stage, entry.owner, entry.outcome):
+            merged[-1] = replace(last, ended_us=entry.ended_us)
+        else:
+            merged.append(entry)
+    return tuple(merged)

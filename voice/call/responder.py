@@ -1,0 +1,127 @@
+"""The seam between a turn and whoever chooses its reply: a scripted table, an LLM, a council."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from turnbudget.voice.call.ledger import Lane
+    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.crew import Crew
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off.
+
+    Bridges and apologies are sounds, not answers: they are in the rows, and in no history.
+    """
+
+    who: str
+    text: str
+    cut: bool = False
+
+
+class Notes(Protocol):
+    """Where a responder notes what it did: the turn's ledger, of which it sees no more than this."""
+
+    def lane(self, name: str, began_us: int | None = None) -> Lane:
+        """Open a lane for work beside the path."""
+        ...
+
+    def decide(self, took: str, because: str) -> None:
+        """Log a choice with the number that caused it."""
+        ...
+
+
+async def granted() -> None:
+    """Wait for nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a responder is asked: the caller's words, what was heard before, and by when it must answer."""
+
+    said: str
+    history: tuple[Said, ...]
+    budget: Budget
+    """By when it must answer: behind a bridge, if it could not before."""
+    notes: Notes
+    crew: Crew
+    """Where tasks of its own belong; they may outlive the answer, but not the call."""
+    sound_by: Budget
+    """By when it must answer to spare the caller the bridge."""
+    act_at_us: int = 0
+    """Nothing with an effect may begin before this instant: until then the caller may still go on..."""
+    quiet: Callable[[], Awaitable[object]] = granted
+    """...nor while they speak, for they may take it back: this waits until they do not."""
+    parting: bool = False
+    """Whether our last reply said goodbye."""
+    guess: bool = False
+    """Asked before the caller's words are final: nothing may change, and nothing with an effect may run.
+
+    Asked again with the same words and the same history, and no guess, a responder takes up what it has.
+    """
+
+
+async def nothing() -> AsyncGenerator[str, None]:
+    """Yield nothing: the rest of a reply that is complete."""
+    silent: tuple[str, ...] = ()
+    for text in silent:
+        yield text
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What to say, who chose it, and why: an opening that can be spoken now, and the rest as it comes."""
+
+    text: str
+    by: str
+    because: str = ""
+    rest: AsyncGenerator[str, None] = field(default_factory=nothing)
+    """Further sentences; closed when the reply has been said or broken off, and never touched on a guess."""
+    ends_call: bool = False
+    """It says goodbye: a caller who then says nothing is not asked whether they are there."""
+    transfer: str = ""
+    """Where the caller is sent once it has been heard; '' if nowhere."""
+    settled: bool = False
+    """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
+    part: bool = False
+    """They are a part of what was asked for: the rest is likely to follow."""
+    leads_up: bool = False
+    """They name no matter yet: they are likely to lead up to one."""
+    acts: bool = False
+    """On a guess: its opening is true only once something with an effect has been done."""
+
+
+class Responder(Protocol):
+    """Whoever chooses the reply."""
+
+    name: str
+
+    async def make_ready(self, history: tuple[Said, ...]) -> None:
+        """Know that the caller has begun to speak; *history* is what the answer will build on.
+
+        May bring connections and caches up to date; changes nothing else, and what it raises is dropped.
+        """
+        ...
+
+    async def answer(self, question: Question) -> Reply | None:
+        """Return the reply before the question's budget ends, ``None`` if there is none."""
+        ...
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """A responder that knows some of what it may say before anybody has spoken."""
+
+    def fixed(self) -> tuple[str, ...]:
+        """Return the texts it may say that hold no caller's data: they can be rendered before any call."""
+        ...
+
+    def foreseen(self) -> tuple[str, ...]:
+        """Return the openings it is likely to say next, the likeliest first."""
+        ...

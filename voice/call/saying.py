@@ -1,0 +1,218 @@
+"""What we are saying, or about to say: one thing at a time, and each leaves a row.
+
+A row is closed the moment its turn ends, and written as soon as what it broke off has told its last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.voice.call.ledger import Ledger, Owner
+from turnbudget.voice.call.parts import Entry
+from turnbudget.voice.call.responder import Said
+from turnbudget.voice.call.turn import HELD, Turn, account_for_listening, take_turn, tells
+from turnbudget.voice.speaking.mouth import Heard, at_once
+from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from turnbudget.voice.call.desk import Desk
+    from turnbudget.voice.call.ledger import Outcome
+    from turnbudget.voice.call.parts import Kind, Manners
+    from turnbudget.voice.hearing.events import Utterance
+    from turnbudget.voice.tts.synthesizer import Speech
+
+LINGER_US: Final = 100 * clock.MS
+"""What was broken off has so long to tell its last (an LLM's times) before its row is written."""
+REACT_US: Final = 200 * clock.MS
+"""Nobody answers a sound sooner: a caller who speaks on within it goes on with what they were saying."""
+LINE: Final = Owner("line", "own code")
+
+
+@dataclass(slots=True)
+class Unasked:
+    """Something we say unasked; its zero is when we decided to."""
+
+    kind: Kind
+    number: int
+    ledger: Ledger
+    protected: bool = False
+    """Whether it is heard to its end whatever the caller says."""
+    outcome: Outcome | None = None
+    heard: Heard = field(default_factory=Heard)
+
+    def close(self) -> None:
+        """End the account."""
+        self.ledger.close()
+
+
+class Saying:
+    """One call's replies. *told* gets each row; *over* is called when something has been said to its end."""
+
+    def __init__(
+        self, desk: Desk, manners: Manners, told: Callable[[Entry], None], over: Callable[[], None]
+    ) -> None:
+        self._desk = desk
+        self._manners = manners
+        self._told = told
+        self._over = over
+        self._task: asyncio.Task[None] | None = None
+        self._unanswered = self._unwritten = ""
+        """Words that were never answered, as they were said and as they may be written."""
+        self._numbers = 0
+        self._due: list[Callable[[], None]] = []
+        """Rows of what was broken off, to be handed out shortly, or when the call is over."""
+        self.part: Turn | Unasked | None = None
+        """What we are saying, or about to say."""
+        self.history: list[Said] = []
+        self.owing = False
+        """Whether the last turn was broken off, so that silence would be ours."""
+        self.leaving = False
+        """Whether the last reply said goodbye."""
+        self.transfer = ""
+        """Where the last reply, heard to its end, has sent the caller."""
+
+    @property
+    def protected(self) -> bool:
+        """Whether what we say is heard to its end whatever the caller says."""
+        return isinstance(self.part, Unasked) and self.part.protected
+
+    def joined(self, text: str) -> str:
+        """Return *text* behind the words before it that were never answered."""
+        return " ".join(filter(None, (self._unanswered, text)))
+
+    def budgets(self, zero_us: int) -> tuple[Budget, Budget]:
+        """Return by when something must sound, and by when the answer must, behind a bridge."""
+        return Budget(zero_us + self._manners.budget_us), Budget(zero_us + self._manners.patience_us)
+
+    def answer(self, utterance: Utterance, broken: str = "", behind: str = "") -> None:
+        """Begin the turn that *utterance* ended; *broken* says why it is over already, '' if it is not.
+
+        *behind* names what had to be heard to its end before: then the promise counts from now.
+        """
+        turn = self._turn(utterance, behind)
+        if broken:
+            account_for_listening(turn, self._desk.ahead)
+            turn.ledger.decide("broken off", broken)
+            self._close(turn, "superseded")()
+        else:
+            self.part = turn
+            taking = self._take(turn, tuple(self.history))
+            self._task = self._desk.crew.create_task(taking, name=f"turn {turn.number}")
+
+    def say(self, kind: Kind, speech: Speech, *, protected: bool = False) -> None:
+        """Say *speech* unasked; *protected*, it is heard to its end whatever the caller says."""
+        self._numbers += 1
+        self.part = part = Unasked(kind, self._numbers, Ledger(clock.now()), protected)
+        self._task = self._desk.crew.create_task(self._say(part, speech), name=kind)
+
+    def note(self, words: str) -> None:
+        """Keep *words* of the caller that need no answer, and want none for those before them."""
+        self.history.append(Said("caller", self.joined(words)))
+        self._unanswered = self._unwritten = ""
+        self.owing = False
+
+    def break_off(self, why: str, *, since_us: int | None = None) -> None:
+        """Stop what we are saying or about to say, if anything, and write its row.
+
+        *since_us* is when the caller spoke: if that was too soon to be about what sounds, they went on.
+        """
+        part, task = self.part, self._task
+        if part and task:
+            task.cancel()
+            sounded = part.ledger.first_answer_us
+            went_on = since_us is not None and sounded is not None and since_us < sounded + REACT_US
+            part.ledger.decide("broken off", "the caller went on" if went_on else why)
+            self._due.append(self._close(part, "superseded", withdrawn=went_on))
+            work = part.work if isinstance(part, Turn) else None
+            ending = [one for one in (task, work) if one]
+            self._desk.crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {part.number}")
+
+    def hand_out(self) -> None:
+        """Hand out every row that is due: the call is over."""
+        while self._due:
+            self._due.pop(0)()
+
+    def _turn(self, utterance: Utterance, behind: str) -> Turn:
+        self._numbers += 1
+        zero = utterance.ended_us
+        said = self.joined(utterance.text)
+        budgets = self.budgets(clock.now() if behind else zero)
+        asked = " ".join(filter(None, (self._unwritten, utterance.written)))
+        turn = Turn(self._numbers, utterance, said, asked, Ledger(zero), *budgets)
+        if behind:
+            turn.behind = Owner(behind, "setting")
+            turn.ledger.decide("answered late", f"the {behind} had to be heard to its end")
+        if self._unanswered:
+            turn.ledger.decide("words joined", "those of the turn before were never answered")
+        return turn
+
+    async def _take(self, turn: Turn, history: tuple[Said, ...]) -> None:
+        try:
+            await take_turn(turn, self._desk, history)
+        finally:
+            self._end(turn)
+
+    async def _say(self, part: Unasked, speech: Speech) -> None:
+        try:
+            with part.ledger.stage("deliver", HELD):
+                await self._desk.mouth.freed()
+            sounding = tells(part.ledger, self._desk.forecast, answer=True)
+            with part.ledger.stage("deliver", LINE):
+                await self._desk.mouth.play(at_once(speech), part.heard, sounding)
+            part.outcome = "answered"
+        finally:
+            self._end(part)
+
+    async def _hand_out(self, row: Callable[[], None], ending: list[asyncio.Task[None]]) -> None:
+        """Hand out a *row* that is due once what was broken off has told its last, or will not soon."""
+        await clock.wait_until(ending, clock.now() + LINGER_US)
+        if row in self._due:
+            self._due.remove(row)
+            row()
+
+    def _end(self, part: Turn | Unasked) -> None:
+        """Write the row of *part*, unless it was broken off and has one."""
+        if self.part is part:
+            self._close(part, "silent")()
+            self._over()
+
+    def _close(
+        self, part: Turn | Unasked, unheard: Outcome, *, withdrawn: bool = False
+    ) -> Callable[[], None]:
+        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded.
+
+        The words of a turn whose answer is *withdrawn* wait for another one, with those that follow.
+        """
+        self.part = self._task = None
+        part.close()
+        ledger, heard = part.ledger, part.heard
+        outcome = part.outcome or (unheard if ledger.first_sound_us is None else "cut")
+        self.owing = outcome in {"superseded", "cut"}
+        utterance, asked, said = None, "", heard.text
+        if isinstance(part, Turn):
+            utterance, asked = part.utterance, part.asked
+            self.leaving = part.ends_call and heard.complete
+            self.transfer = part.transfer if heard.complete else ""
+            said = " ".join(filter(None, (part.aside.text, heard.text)))
+            settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
+            self._unanswered, self._unwritten = ("", "") if settled else (part.said, asked)
+            if settled and part.said:
+                self.history.append(Said("caller", part.said))
+        if heard.text:
+            self.history.append(Said("agent", heard.text, cut=not heard.complete))
+        stalls = clock.stalls(ledger.zero_us, clock.now())
+        left = ledger.first_sound_us if ledger.first_answer_us is None else ledger.first_answer_us
+        played = self._desk.mouth.heard_us
+        if left is not None and played is not None and played >= left:
+            ledger.lane("line: sent to sounded", left).end("as the far side tells", played)
+
+        def hand_out() -> None:
+            account = ledger.account(outcome, stalls)
+            self._told(Entry(part.kind, part.number, account, utterance, asked, said))
+
+        return hand_out

@@ -1,0 +1,1 @@
+"""Hearing: the caller's frames in, events out: levels, voice activity, endpointing, keys."""

@@ -1,0 +1,201 @@
+"""Endpointing: when a caller's turn began, paused and ended. Pure; the audio is its clock.
+
+It counts samples of voiced and unvoiced windows and knows neither detectors nor engines nor time. The
+silence that ends a turn is chosen pause by pause: it is the setting's until somebody who knows more of the
+words says how long this one is worth waiting for.
+
+Speech begins, and goes on after a pause, when enough voice has come together: a leaky counter that voiced
+windows fill and unvoiced ones empty. So a blip (a click, a breath, a distant word) opens no turn, and,
+since the silence is measured from the last voice that was no blip, holds none open either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from turnbudget.voice.sound import audio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+USUAL: Final = "endpoint.silence_ms"
+"""The setting that ends a pause of which nothing is known."""
+PAUSE: Final = audio.samples(300_000)
+"""So long a silence is a caller's pause, which speech that merely goes on does not have."""
+TOGETHER: Final = 3
+"""Voice has come together within so many times what opens a turn; what is older is blips before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpointing:
+    """How long a silence ends a turn. All in microseconds of media time."""
+
+    silence_us: int = 550_000
+    """Silence from the last voiced sample that ends the turn, if nothing is known of the words."""
+    start_us: int = 90_000
+    """Voice that opens a turn, or takes it up after a pause; shorter is a click."""
+    longest_us: int = 10_000_000
+    """Sound without a pause of 300 ms is taken as over after so long, whoever or whatever sounds..."""
+    whole_us: int = 30_000_000
+    """...and an utterance after so long, however many pauses there are in it."""
+    patient_us: int = 700_000
+    """The longest silence that keeps the promise to a caller who has ended."""
+    settled_us: int = 150_000
+    """Silence that ends a turn whose words are whole: a stop consonant closes for as long."""
+    least_us: int = 100_000
+    """The shortest silence anybody may choose for a pause."""
+    most_us: int = 1_500_000
+    """The longest one, but for a part of what was asked for..."""
+    part_us: int = 3_000_000
+    """...after which the rest is waited for so long: people dictate addresses with pauses of 2.5 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """Speech began at sample ``at``."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The last voiced sample was ``at``; the turn may be over."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    """Speech went on at ``at``."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn began at ``began`` and is over: its last voiced sample was ``at``.
+
+    ``rule`` names the setting that ended it, ``voiced`` is how many of its samples were voiced.
+    """
+
+    began: int
+    at: int
+    rule: str
+    voiced: int
+
+
+Signal: TypeAlias = Began | Paused | WentOn | Ended
+
+
+class Endpoint:
+    """The state of one caller's speech: idle, speaking, or paused."""
+
+    def __init__(self, settings: Endpointing) -> None:
+        self._usual = audio.samples(settings.silence_us)
+        self._least = audio.samples(settings.least_us)
+        self._most = audio.samples(max(settings.most_us, settings.part_us))
+        self._start = audio.samples(settings.start_us)
+        self._longest = audio.samples(settings.longest_us)
+        self._whole = audio.samples(settings.whole_us)
+        self.began = 0
+        """The first voiced sample of the utterance."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self.speaking = False
+        self.paused = False
+        self._last = 0
+        self._voiced = 0
+        self._rising = 0
+        self._rose = 0
+        self._now = 0
+        self._since = 0
+        """Where sound began that has had no such pause in it since."""
+        self._silence, self._rule = self._usual, USUAL
+
+    @property
+    def stirring(self) -> bool:
+        """Whether voice is coming together that has opened no turn."""
+        return not self.speaking and self._rising > 0
+
+    def wait(self, silence_us: int, rule: str) -> Ended | None:
+        """Have this pause last *silence_us* before it ends the turn; *rule* names whose choice that is.
+
+        Returns the end of the turn if it has lasted that long already. Without a pause it changes nothing.
+        """
+        if not self.paused:
+            return None
+        self._silence = min(max(audio.samples(silence_us), self._least), self._most)
+        self._rule = rule
+        return self._over(self._now, voiced=self._rising > 0)
+
+    def heard(self, until: int) -> Ended | None:
+        """Know that a pause of a chosen length has come to the place *until*; end the turn if it is over.
+
+        The usual pause is counted by the detector's windows, so that it does not matter how sound is cut.
+        """
+        if not self.paused or self._silence == self._usual:
+            return None
+        self._now = max(self._now, until)
+        return self._over(self._now, voiced=self._rising > 0)
+
+    def so_far(self) -> tuple[int, int]:
+        """Return how many samples of the utterance were voiced, and how long the pause is (0: none)."""
+        rising = self._rising if self.paused else 0
+        silence = self._now - self._last if self.paused and not rising else 0
+        return self._voiced + rising, silence
+
+    def process(self, at: int, count: int, *, voiced: bool, edge: Callable[[], int]) -> Signal | None:
+        """Take the window of *count* samples at *at* and return what it changed, if anything.
+
+        *edge* is asked, when a silence begins, for the last voiced sample: a detector falls late, the
+        sound's level does not.
+        """
+        self._now = ended = at + count
+        if not self.speaking:
+            if not self._rises(at, count, voiced=voiced):
+                return None
+            self.speaking, self.began, self._last, self._voiced = True, self._rose, ended, self._rising
+            self._since = self.began
+            return Began(self.began)
+        if self.paused:
+            if self._rises(at, count, voiced=voiced):
+                if self._rose - self._last >= PAUSE:
+                    self._since = self._rose
+                self.paused, self._last = False, ended
+                self._voiced += self._rising
+                return self._over(ended, voiced=True) or WentOn(self._rose)
+        elif voiced:
+            self._last = ended
+            self._voiced += count
+        else:
+            self._last = min(max(edge(), self._rose), ended)
+            self.paused, self._rising = True, 0
+            self._silence, self._rule = self._usual, USUAL
+            return self._over(ended, voiced=False) or Paused(self._last)
+        return self._over(ended, voiced=voiced)
+
+    def _rises(self, at: int, count: int, *, voiced: bool) -> bool:
+        """Fill or empty the counter of voice; say whether enough has come together."""
+        if not voiced:
+            self._rising = max(0, self._rising - count)
+            return False
+        if not self._rising or at - self._rose > TOGETHER * self._start:
+            self._rose = at
+        self._rising += count
+        return self._rising >= self._start
+
+    def _over(self, now: int, *, voiced: bool) -> Ended | None:
+        blip = self._rising and self._silence != self._usual  # or the caller, going on
+        if self.paused and not voiced and not blip and now - self._last >= self._silence:
+            rule = self._rule
+        elif not self.paused and now - self._since >= self._longest:
+            rule = "endpoint.longest_ms"
+        elif now - self.began >= self._whole:
+            rule = "endpoint.whole_ms"
+        else:
+            return None
+        ended = Ended(self.began, self._last, rule, self._voiced)
+        self._reset()
+        return ended

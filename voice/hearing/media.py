@@ -1,0 +1,109 @@
+"""The caller's media time: where each frame belongs in it, and when its samples sounded on our clock.
+
+Arrival never says when somebody spoke; it says when the media began, and of all arrivals the earliest is the
+least delayed. Some lines stamp real time, others count only what they send: a frame that goes on with the
+old count after a silence that was filled in stands where the clock says, and the count is shifted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnbudget.voice.lines.line import Frame
+
+LOST: Final = audio.samples(200_000)
+"""Media missing for so long is filled in by the guard: a radio gap, not jitter."""
+JUMP: Final = audio.samples(1_000_000)
+"""A jump in media places beyond this is a new count, unless as much time has passed."""
+DRIFT: Final = 5_000
+"""A caller's clock runs slow by one part in so many at worst (200 ppm); what comes later still is jitter."""
+COUNTS: Final = 16
+"""Counts that are remembered: as many as a turn may be old when somebody asks for its end."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """How the far side counts from our place *began* on: until it is shifted anew."""
+
+    began: int
+    shift: int
+    """What is added to its places to make them ours."""
+    epoch: int
+    """When our place 0 would have sounded, in µs on the clock."""
+
+
+class Media:
+    """One caller's media: how far it has come, and where it stands on the clock."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        """The place after all that has been taken, in samples."""
+        self._counts: deque[_Count] = deque(maxlen=COUNTS)
+        self._arrived = 0
+        self._filled = False
+
+    @property
+    def epoch_us(self) -> int:
+        """When the first sample of the media sounded, in µs on the clock, by the count of now."""
+        return self._counts[-1].epoch if self._counts else 0
+
+    def at_clock(self, at: int) -> int:
+        """Return when the sample *at* sounded, in µs on the clock: what came late since has not moved it."""
+        return self._count(lambda count: count.began <= at).epoch + audio.us(at)
+
+    def counted(self, us: int) -> int:
+        """Return which sample sounded at *us* on the clock, by the far side's own count."""
+        count = self._count(lambda count: count.epoch + audio.us(count.began) <= us)
+        return audio.samples(us - count.epoch) - count.shift
+
+    def _count(self, holds: Callable[[_Count], bool]) -> _Count:
+        """Return the latest count that *holds*, or the oldest that is remembered."""
+        oldest = self._counts[0] if self._counts else _Count(0, 0, 0)
+        return next(filter(holds, reversed(self._counts)), oldest)
+
+    def place(self, frame: Frame) -> int | None:
+        """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
+        size, now = frame.samples.size, clock.now() - audio.us(frame.behind)
+        if not self._counts:
+            self.next = frame.at
+            self._counts.append(_Count(frame.at, 0, now - audio.us(frame.at + size)))
+        count = self._counts[-1]
+        at = frame.at + count.shift
+        gap = at - self.next
+        if gap <= -LOST and self._filled:
+            at = max(self.next, self._sounded_by(now) - size)
+        elif abs(gap) > JUMP and abs(self._sounded_by(now) - at) > JUMP:
+            at = self.next
+        elif gap < 0:
+            return None
+        if at - frame.at != count.shift:
+            count = _Count(at, at - frame.at, count.epoch)
+            self._counts.append(count)
+        self._filled = False
+        slowest = count.epoch + (now - self._arrived) // DRIFT
+        count.epoch, self._arrived = min(slowest, now - audio.us(at + size)), now
+        return at
+
+    def lost(self) -> int:
+        """Return how many samples should have come by now and will be taken as lost; 0 if none.
+
+        The frame that is under way is not among them.
+        """
+        if not self._counts:
+            return 0
+        missing = self._sounded_by(clock.now()) - audio.FRAME - self.next
+        if missing < LOST:
+            return 0
+        self._filled = True
+        return missing
+
+    def _sounded_by(self, now: int) -> int:
+        return audio.samples(now - self.epoch_us)

@@ -1,0 +1,60 @@
+"""A Line is where a call's audio comes from and goes to: a recording, a microphone, a telephone.
+
+This file knows neither wires nor files, only what a line owes a call: the caller's frames with their
+place in the caller's own media, and a way to play ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from turnbudget.voice.sound.audio import Int16
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A piece of the caller's audio: int16 samples at 16 kHz, usually 320 of them.
+
+    ``at`` is the place of its first sample in the caller's media, in samples. Media time, not arrival,
+    says when a caller spoke: frames may come late, twice, out of order, or not at all.
+    """
+
+    samples: Int16
+    at: int
+    behind: int = 0
+    """So many samples of the caller's audio that followed had arrived when this was handed out: a resampler
+    holds them back, and they must not make the caller seem to have spoken later."""
+
+
+class Line(Protocol):
+    """Full-duplex audio of one call."""
+
+    @property
+    def latency_us(self) -> int:
+        """How much later a sample that is handed over now leaves us, in µs: filters, a sound card."""
+        ...
+
+    @property
+    def heard_us(self) -> int | None:
+        """When the far side began to sound the latest reply, in µs on our clock, if it tells."""
+        ...
+
+    def listen(self) -> AsyncIterator[Frame]:
+        """Yield the caller's frames as they arrive; end when the caller hangs up."""
+        ...
+
+    def send(self, frame: Int16) -> None:
+        """Hand over the next 20 ms of our audio (320 samples), to be heard now. Never blocks."""
+        ...
+
+    def clear(self) -> None:
+        """Drop what was handed over and has not sounded: a reply was cut, or is held. Never blocks."""
+        ...
+
+    def end(self) -> None:
+        """Know that a reply has been handed over to its end. Never blocks."""
+        ...

@@ -1,0 +1,195 @@
+"""The Mouth: speech in, paced 20 ms frames out; it knows what has been heard and stops within a frame.
+
+It can be held: it falls silent within a frame, keeps what it has to say, and goes on from there.
+
+Frames leave on the clock's own schedule, each 20 ms after the one before, so that a late wake-up is caught
+up and never adds up. Until its first audible sample has left, a reply has no schedule to keep: it sounds
+when it is handed over, not when it should have been. Only one reply sounds at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from turnbudget.voice.lines.line import Line
+    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.echo import Echo
+    from turnbudget.voice.speaking.tape import Tape
+    from turnbudget.voice.tts.synthesizer import Speech
+
+LATE_US: Final = 60 * clock.MS
+"""A frame later than this is an underrun: the schedule begins anew, for no line buffers more."""
+
+ASKED: Final = 0.6
+"""Of a question so much is heard before it is answered."""
+
+Sounding: TypeAlias = "Callable[[int, int], None]"
+"""Called once with when the first audible sample left: by the clock, and by the tape."""
+
+
+@dataclass(slots=True)
+class Heard:
+    """What the caller has heard of a reply so far."""
+
+    text: str = ""
+    complete: bool = False
+
+
+async def at_once(*pieces: Speech) -> AsyncGenerator[Speech, None]:
+    """Yield *pieces* that are ready."""
+    for piece in pieces:
+        yield piece
+
+
+class Mouth:
+    """Our voice on one line."""
+
+    def __init__(self, line: Line, tape: Tape, echo: Echo | None = None) -> None:
+        """Speak on *line*; *echo* is told of every frame, for it comes back."""
+        self._line = line
+        self._tape = tape
+        self._echo = echo
+        self._turn = asyncio.Lock()
+        self._free = asyncio.Event()
+        self._free.set()
+        self._due = 0
+        self._hushed = False
+        """Whether what sounded has been faded out, so that nothing is left to fade."""
+        self._heard_us: int | None = None
+        """When the far side began to sound a reply that has been held since."""
+        self._onset_us = 0
+        self.asking = False
+        """Whether what sounds, or sounded last, has asked a question that was mostly heard."""
+        self.sounding_since_us: int | None = None
+        """Since when a reply has been sounding; ``None`` while none is."""
+        self.quiet_since_us = clock.now()
+        """When our last sound ended."""
+
+    @property
+    def heard_us(self) -> int | None:
+        """When the far side sounded the latest reply's first audible sample, if it tells."""
+        heard = self._line.heard_us if self._heard_us is None else self._heard_us
+        return None if heard is None else heard + self._onset_us
+
+    @property
+    def held(self) -> bool:
+        """Whether it keeps silent, whatever it has to say."""
+        return not self._free.is_set()
+
+    def hold(self) -> None:
+        """Fall silent within a frame, and keep what was to be said."""
+        self._free.clear()
+
+    def go_on(self) -> None:
+        """Say what was held."""
+        self._free.set()
+
+    async def freed(self) -> None:
+        """Wait until nobody holds us."""
+        while self.held:
+            await self._free.wait()
+
+    async def play(self, pieces: AsyncGenerator[Speech, None], heard: Heard, sounding: Sounding) -> None:
+        """Play *pieces* one after another, adding to *heard*; cancelling stops within a frame."""
+        async with contextlib.aclosing(pieces), self._turn:
+            told = False
+            heard.complete = False
+            self._heard_us = None
+            try:
+                async for piece in pieces:
+                    told = await self._piece(piece, heard, None if told else sounding) or told
+                self._line.end()
+                await clock.sleep_until(self._due)
+                heard.complete = True
+            finally:
+                self.sounding_since_us = None
+                self.quiet_since_us = clock.now()
+
+    async def _piece(self, piece: Speech, heard: Heard, sounding: Sounding | None) -> bool:
+        """Play one piece; say whether *sounding* has been told."""
+        sent, told, size, before = 0, False, piece.samples.size, heard.text
+        try:
+            while sent < size:
+                again = await self._may_go_on(piece.samples[sent : sent + audio.EDGE] if sent else None)
+                mute = sounding is not None and not told
+                frame = piece.samples[sent : sent + audio.FRAME]
+                place = self._send(audio.fade(frame, began=again and sent > 0), begins=mute or again)
+                self._hushed = False
+                if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
+                    told = True
+                    self._onset_us = audio.us(piece.onset)
+                    self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
+                sent = min(sent + audio.FRAME, size)
+                heard.text = _so_far(before, piece.text, sent / size)
+                self.asking = piece.text.rstrip().endswith("?") and sent > ASKED * size
+        except asyncio.CancelledError:
+            if not self._hushed:
+                self._hush(piece.samples[sent : sent + audio.EDGE] if sent else None)
+            raise
+        return told
+
+    async def _may_go_on(self, last: Int16 | None) -> bool:
+        """Wait until the next frame is due and nobody holds us; say whether somebody did.
+
+        *last* is what would follow what has sounded; if we are held, it fades out. A wait that ends while
+        somebody holds us anew goes on: not a frame leaves in between.
+        """
+        await clock.sleep_until(self._due)
+        held = self.held
+        if held:
+            self._hush(last)
+        while self.held:
+            await self.freed()
+            await clock.sleep_until(self._due)
+        return held
+
+    def _hush(self, last: Int16 | None) -> None:
+        """Take back what has not sounded yet, and fade *last* out."""
+        self._hushed = True
+        self._heard_us = self._line.heard_us if self._heard_us is None else self._heard_us
+        self._line.clear()
+        if last is not None and last.size:
+            self._send(audio.fade(last, ended=True))
+            self._line.end()
+
+    def _send(self, samples: Int16, *, begins: bool = False) -> int:
+        """Hand over a frame, filled up with silence; return its place on the tape."""
+        now = clock.now()
+        fresh = now - self._due > (0 if begins else LATE_US)
+        if fresh:
+            self._due = now
+        frame = samples
+        if samples.size < audio.FRAME:
+            frame = audio.silence(audio.FRAME)
+            frame[: samples.size] = samples
+        place = self._tape.agent(frame, fresh=fresh)
+        if self._echo:
+            self._echo.sent(frame, now)
+        self._line.send(frame)
+        self._due += audio.FRAME_US
+        return place
+
+    def _witness(self, piece: Speech, place: int, by_clock: int, sounding: Sounding) -> None:
+        """Tell when the first audible sample of *piece*, which stands at *place*, left.
+
+        By the clock it left where the voice says it begins; by the tape, where the samples do.
+        """
+        latency = self._line.latency_us
+        by_tape = self._tape.clock_at(place + (audio.first_audible(piece.samples) or 0))
+        self.sounding_since_us = by_clock + latency
+        sounding(by_clock + latency, by_tape + latency)
+
+
+def _so_far(before: str, text: str, share: float) -> str:
+    """Return the words that have sounded, by proportion."""
+    words = text.split()
+    return " ".join(filter(None, (before, *words[: round(len(words) * share)])))
