@@ -89,19 +89,16 @@ def misplaced(path, module):
     root = module.split(".")[0]
     if root in OUTSIDE:
         return f"{root} is not shipped"
-    if root in BELOW and root != "turnbudget":
-        return "the name to import begins with turnbudget"
     if root != "turnbudget":
-        return ""
+        return "the name to import begins with turnbudget" if root in BELOW else ""
     theirs, their_room = house(module)
     if theirs != floor:
         return "" if theirs in BELOW[floor] else f"{floor} stands below or beside {theirs}"
     mine, other = level(floor, room), level(floor, their_room)
-    if room == their_room or mine is None or other is None or other < mine:
-        return ""
-    if mine == other and ROOMS[floor][mine] == "*":
-        return ""
-    return f"{floor}/{room} stands below or beside {floor}/{their_room}"
+    known = room != their_room and mine is not None and other is not None
+    if known and (other > mine or (other == mine and ROOMS[floor][mine] != "*")):
+        return f"{floor}/{room} stands below or beside {floor}/{their_room}"
+    return ""
 
 
 def faults(source, path):
