@@ -89,7 +89,7 @@ class Data(Struct, forbid_unknown_fields=True):
     known: Known
 
 
-DATA: Final = toml.decode(files("speculative").joinpath("words.toml").read_bytes(), type=Data)
+DATA: Final = toml.decode(files(__package__ or "").joinpath("words.toml").read_bytes(), type=Data)
 
 LONGEST_NAME: Final = 3
 LONGEST_AROUND: Final = 3

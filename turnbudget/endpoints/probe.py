@@ -136,9 +136,11 @@ def _plan(n: int, concurrency: Sequence[int], rng: Random) -> list[tuple[Kind, i
     """Return what is asked, and how many at once, in a random order."""
     plan: list[tuple[Kind, int]] = []
     for kind in KINDS:
-        plan += [(kind, 1)] * round(n * SHARES.get(kind, 0) / (TURNS if kind == "cached" else 1))
+        times = round(n * SHARES.get(kind, 0) / (TURNS if kind == "cached" else 1))
+        plan.extend((kind, 1) for _ in range(times))
     for streams in sorted({each for each in concurrency if each >= ALONE}):
-        plan += [("load", streams)] * -(-max(n // LOADED, LEAST_LOADED) // streams)
+        rounds = -(-max(n // LOADED, LEAST_LOADED) // streams)
+        plan.extend(("load", streams) for _ in range(rounds))
     rng.shuffle(plan)
     return plan
 

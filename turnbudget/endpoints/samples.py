@@ -86,7 +86,9 @@ def alone(samples: Sequence[Sample]) -> list[Sample]:
 
 def by_kind(samples: Sequence[Sample]) -> dict[Kind, list[int]]:
     """Return the rows of each kind, in the order of kinds."""
-    rows = {kind: [row for row, each in enumerate(samples) if each.kind == kind] for kind in KINDS}
+    rows: dict[Kind, list[int]] = {
+        kind: [row for row, each in enumerate(samples) if each.kind == kind] for kind in KINDS
+    }
     return {kind: found for kind, found in rows.items() if found}
 
 

@@ -58,7 +58,7 @@ class Running:
     ) -> None:
         self.name = name
         self.tenant = tenant
-        self.mode = mode
+        self.mode: Mode = mode
         self.info = info
         self.kind = connection.kind
         self.line = connection.line

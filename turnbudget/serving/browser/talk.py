@@ -211,7 +211,7 @@ class Talk:
         before = peer.line.heard_us
         peer.receive(message)
         heard, played = peer.line.heard_us, self.dialect.played_us
-        if heard not in {before, None} and played is not None and abs(now - played) <= BELIEVED_US:
+        if heard is not None and heard != before and played is not None and abs(now - played) <= BELIEVED_US:
             peer.line.heard_us = heard - (now - played)
 
 

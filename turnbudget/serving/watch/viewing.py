@@ -91,8 +91,8 @@ class Viewing:
         while not self._closing:
             now = clock.now()
             if self._board.changes != seen or now - told_us >= BEAT_US:
-                news = self._board.news(seen) | {"state": self._state()}
-                seen, told_us = news["changes"], now
+                changes, news = self._board.changes, self._board.news(seen) | {"state": self._state()}
+                seen, told_us = changes, now
                 async with clock.move_on_at(now + STALL_US) as scope:
                     await response.write(b"data: " + msgspec.json.encode(news) + b"\n\n")
                 if scope.expired():
