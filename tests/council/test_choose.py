@@ -8,7 +8,7 @@ import pytest
 from panel import Says
 
 from turnbudget.agents.agent import Action, Opinion
-from turnbudget.council.choose import SCALES, State, by_rank, by_vote, by_weight
+from turnbudget.council.choose import State, by_rank, by_vote, by_weight
 from turnbudget.council.convene import Heard
 from turnbudget.council.seat import Seat
 
@@ -66,6 +66,15 @@ def test_agreement_adds_and_a_changed_number_is_no_agreement():
     assert name(by_rank(heard(("a", 0.8), ("b", 0.76, same), ("c", 0.5, changed)), State())) == "a"
 
 
+@pytest.mark.parametrize(
+    ("backers", "because"), [(1, "a 0.75 (1 agree)"), (2, "a 0.80 (2 agree)"), (5, "a 0.80 (2 agree)")]
+)
+def test_each_that_agrees_adds_a_twentieth_and_more_than_two_add_no_more(backers, because):
+    same = {"says": "Ten."}
+    others = [(f"b{number}", 0.3, same) for number in range(backers)]
+    assert by_rank(heard(("a", 0.7, same), *others), State()).because.startswith(because)
+
+
 def test_two_agree_if_they_would_do_the_same_in_other_words():
     pay = {"action": Action("pay", {"to": "a", "amount": "7"}), "says": "Paying."}
     also = {"action": Action("pay", {"amount": "7", "to": "a"}), "says": "I pay that."}
@@ -118,8 +127,8 @@ def test_less_than_the_least_is_not_said():
 
 
 def test_only_a_good_opinion_is_good_enough():
-    assert by_rank(heard(("a", SCALES.good)), State()).good
-    assert not by_rank(heard(("a", SCALES.good - 0.01)), State()).good
+    assert by_rank(heard(("a", 0.5)), State()).good
+    assert not by_rank(heard(("a", 0.49)), State()).good
 
 
 def test_the_vote_of_most_wins_and_its_surest_seat_speaks():

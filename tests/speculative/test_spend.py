@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.speculative.spend import ENDS, GOES_ON, RELEASE_US, SURELY, Words, silence
+from turnbudget.speculative.spend import Words, silence
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.time.clock import MS
 
 USUAL = Endpointing()
-FEW, HARDLY_ANY = (GOES_ON + SURELY) / 2, SURELY / 2
+ENDS, FEW, HARDLY_ANY = 0.95, 0.66, 0.24
 """Shares of callers who had ended."""
 TEXTS = (
     "",
@@ -142,13 +142,34 @@ def test_the_table(known, us):
     assert silence(known, (), USUAL).us == us
 
 
+@pytest.mark.parametrize(
+    ("ended", "settled", "us"),
+    [
+        (0.66, False, USUAL.most_us),  # two in three had ended: cutting one off costs as much as two who wait
+        (0.67, False, USUAL.silence_us),
+        (0.24, True, USUAL.most_us),
+        (0.25, True, USUAL.settled_us),
+        (0.94, False, USUAL.silence_us),
+        (0.95, False, USUAL.settled_us),
+    ],
+)
+def test_from_how_many_on_others_decide(ended, settled, us):
+    known = Words("what is my balance", settled=settled, ready=True, ended=ended)
+    assert silence(known, (), USUAL).us == us
+
+
+@pytest.mark.parametrize(("sounds_ended", "us"), [(0.04, 550 * MS), (0.05, 150 * MS)])
+def test_who_sounds_unfinished_is_given_the_usual_silence(sounds_ended, us):
+    known = Words("what is my balance", settled=True, ready=True, sounds_ended=sounds_ended)
+    assert silence(known, (), USUAL).us == us
+
+
 @pytest.mark.parametrize("ended", [None, ENDS])
 def test_a_word_that_ends_in_a_stop_is_given_time_for_its_release(ended):
     """The "t" of "it" may come 200 ms after the voice."""
     known = Words("send it", settled=ended is None, ready=True, ended=ended)
-    assert silence(known, (), USUAL).us == USUAL.settled_us + RELEASE_US
-    short = replace(USUAL, silence_us=USUAL.settled_us + RELEASE_US // 2)
-    assert silence(known, (), short).us == short.silence_us
+    assert silence(known, (), USUAL).us == 210 * MS
+    assert silence(known, (), replace(USUAL, silence_us=180 * MS)).us == 180 * MS
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,18 @@ def test_a_run_without_end_costs_little_and_goes_whole():
     assert redact("four one " * 5_000).strip() == "[digits]"
 
 
+@pytest.mark.parametrize(("numbers", "left"), [(40, "seven " * 39 + "seven"), (41, "[digits]")])
+def test_more_than_forty_numbers_in_a_row_are_no_number_of_anybodys(numbers, left):
+    """Sevens alone pass no check for cards; a run that is too long is not read at all."""
+    assert redact("seven " * (numbers - 1) + "seven") == left
+
+
+@pytest.mark.parametrize(("apart", "left"), [(57, "[code]"), (58, "1234")])
+def test_a_word_says_what_a_number_is_from_sixty_characters_before(apart, left):
+    """The word "pin" and 57 characters are 60."""
+    assert redact(f"pin{'.' * (apart - 1)} 1234") == f"pin{'.' * (apart - 1)} {left}"
+
+
 def test_a_line_of_the_log_holds_no_number_not_even_in_its_traceback():
     try:
         int("no such card: 4111 1111 1111 1111")

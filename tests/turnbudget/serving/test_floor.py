@@ -11,9 +11,10 @@ import aiohttp
 import msgspec
 import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
-from hall import Table, opener
+from hall import Table, hall, opener
 
 from turnbudget.serving.admission import Load, judge
+from turnbudget.serving.config import ServeTable, TenantTable
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
 from turnbudget.serving.outlook import Outlook, Prediction
 from turnbudget.serving.rooms import lightened
@@ -71,6 +72,49 @@ def test_what_answers_in_light_mode_is_the_fast_backend_alone():
     assert (fast.backend, fast.second, fast.mode) == ("simulated:a", "", "fast")
     slow = lightened(with_llm(backend="simulated:a", second="simulated:b", mode="accurate")).llm
     assert (slow.backend, slow.second, slow.mode) == ("simulated:b", "", "fast")
+
+
+async def test_a_call_that_is_expected_counts_as_a_call_until_its_place_is_given_up():
+    """A thousand that ask in one second are judged one behind the other."""
+    async with hall(Table({}), serve=ServeTable(most_calls=2)) as (floor, happenings):
+        tenant = floor.door.tenants.usual
+        assert [floor.admit(tenant, "twilio", place).mode for place in "abc"] == ["full", "full", None]
+        assert [one.because for one in happenings] == ["2 calls, 2 are the most"]
+        floor.give_up("a")
+        assert floor.admit(tenant, "twilio", "d").mode == "full"
+        await clock.sleep(15 * clock.SECOND + 1)
+        assert floor.admit(tenant, "twilio", "e").mode == "full", "they have not come"
+
+
+async def test_a_tenants_own_limit_counts_whom_it_expects():
+    async with hall(Table({}), tenant=TenantTable(most_calls=1)) as (floor, happenings):
+        tenant = floor.door.tenants.usual
+        assert [floor.admit(tenant, "twilio", place).mode for place in "ab"] == ["full", None]
+        assert [one.because for one in happenings] == ["1 calls of this tenant, 1 are the most"]
+
+
+@pytest.mark.parametrize(("most", "workers", "share"), [(10, 3, 4), (9, 3, 3), (1, 3, 1), (2, 1, 2)])
+async def test_a_workers_share_of_a_limit_is_rounded_up_so_that_none_takes_no_calls(most, workers, share):
+    async with hall(Table({}), serve=ServeTable(most_calls=most)) as (floor, _):
+        floor.workers = workers
+        tenant = floor.door.tenants.usual
+        taken = [floor.admit(tenant, "twilio", str(place)).mode for place in range(most + 1)]
+        assert taken.count("full") == share
+
+
+async def test_a_turn_that_the_caller_took_back_says_nothing_of_the_next():
+    """What is said on within the budget was owed nothing yet; nor is a greeting a turn."""
+    studio = await open_tones(QUICK)
+    outlook = Outlook()
+    calm = outlook.predict(studio)
+    for _ in range(40):
+        outlook.turn(row_of(outcome="superseded", closed_us=2_000_000, first_sound_us=None), "full")
+        outlook.turn(row_of(kind="greeting", first_sound_us=2_000_000), "full")
+    assert outlook.predict(studio) == calm
+    for _ in range(20):
+        outlook.turn(row_of(outcome="failed", closed_us=2_000_000, first_sound_us=None), "full")
+    assert outlook.predict(studio).us == 2_000_000
+    await studio.aclose()
 
 
 async def test_late_turns_and_a_late_loop_are_foreseen():

@@ -202,7 +202,7 @@ def test_sound_on_and_off_for_ever_does_not_hold_the_reply_for_ever():
     """TURN-10: 40 ms of voice each 300 ms, and a recogniser that never says what it was."""
     one = stretch()
     moves = [one.voice(step * 300 * MS, step * 40 * MS) for step in range(1, 14)]
-    assert moves.index("resume") - moves.index("pause") == -(-Rules().hold_us // (300 * MS))
+    assert moves.index("resume") - moves.index("pause") == 9, "2.5 s are over in the ninth step of 300 ms"
 
 
 def test_a_dip_inside_a_word_does_not_settle_it():
@@ -328,3 +328,55 @@ def test_rules_are_data():
     assert stretch(rules=rules).voice(300 * MS, 300 * MS) == "go on"
     assert stretch(rules=rules).words(100 * MS, "basta", whole=False) == "cut"
     assert stretch(rules=rules).words(100 * MS, "stop", whole=False) == "pause"
+
+
+def silent_after(voice_ms, silence_ms, *, whole):
+    """What becomes of a held reply so long after a sound without a word."""
+    one = stretch()
+    assert one.voice(voice_ms * MS, voice_ms * MS) == "pause"
+    return one.silent((voice_ms + silence_ms) * MS, silence_ms * MS, "", whole=whole)
+
+
+@pytest.mark.parametrize(
+    ("move", "expected"),
+    [
+        (lambda: stretch().voice(149 * MS, 149 * MS), "go on"),
+        (lambda: stretch().voice(150 * MS, 150 * MS), "pause"),
+        (lambda: stretch().voice(1_199 * MS, 1_199 * MS), "pause"),
+        (lambda: stretch().voice(1_200 * MS, 1_200 * MS), "cut"),
+        (lambda: silent_after(200, 149, whole=True), "pause"),
+        (lambda: silent_after(200, 150, whole=True), "resume"),
+        (lambda: silent_after(200, 699, whole=False), "pause"),
+        (lambda: silent_after(200, 700, whole=False), "resume"),
+    ],
+)
+def test_a_rule_holds_from_its_own_number_on(move, expected):
+    assert move() == expected
+
+
+@pytest.mark.parametrize(("voiced_ms", "move"), [(299, "pause"), (300, "cut")])
+def test_one_word_cuts_from_300_ms_of_voice_on(voiced_ms, move):
+    one = stretch()
+    one.voice(voiced_ms * MS, voiced_ms * MS)
+    assert one.words(voiced_ms * MS, "cancel", whole=False) == move
+
+
+@pytest.mark.parametrize(("held_ms", "move"), [(2_499, "pause"), (2_500, "resume")])
+def test_a_reply_is_held_for_two_and_a_half_seconds_at_most(held_ms, move):
+    one = stretch()
+    one.voice(200 * MS, 200 * MS)
+    assert one.voice((200 + held_ms) * MS, 210 * MS) == move
+
+
+@pytest.mark.parametrize(("first_ms", "move"), [(-150, "pause"), (-151, "go on")])
+def test_who_begins_within_150_ms_of_our_first_sound_has_not_heard_it(first_ms, move):
+    """TURN-16."""
+    assert stretch(first_ms * MS).voice(20 * MS, 20 * MS) == move
+
+
+@pytest.mark.parametrize(("voiced_ms", "meaning"), [(1_199, "noise"), (1_200, "speech")])
+def test_a_voice_of_1200_ms_over_a_protected_reply_was_no_cough(voiced_ms, meaning):
+    """TURN-12."""
+    one = stretch(protected=True)
+    one.voice(voiced_ms * MS, voiced_ms * MS)
+    assert one.verdict.meaning == meaning

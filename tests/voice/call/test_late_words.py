@@ -9,13 +9,14 @@ from aheads import Guesses
 from lagging import late
 from overheard import checked
 from sounds import Open, Pattern, babble, noise, scene, voice
-from stage import PARDON, Answers, answering, murmurs, play, says, speech, spent, stays
+from stage import PARDON, PRIORS, Answers, answering, murmurs, play, says, speech, spent, stays
 
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.lines.recording import Clip
 from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.time.forecast import Cost, Forecast
 
 STILL = speech("Are you still there?")
 SHORT = Endpointing(200 * MS)
@@ -129,6 +130,25 @@ async def test_nothing_made_on_a_text_that_was_taken_back_is_heard():
     assert "cancel my" in ahead.texts
     assert [row.said for row in played.turns] == ["For how much?"]
     assert len(played.sounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("choose_ms", "waited_ms"),
+    [
+        (20, 700),  # 20 ms to choose, 60 to render and 20 to send are kept of 800
+        (160, 560),
+        (400, 780),  # too late for an answer in any case: the bridge alone is kept room for
+    ],
+)
+async def test_a_text_is_awaited_no_longer_than_leaves_room_for_a_reply(choose_ms, waited_ms):
+    forecast = Forecast({**PRIORS, "choose": Cost(0, choose_ms * MS)})
+    clips = (at_once("check my balance"), stays(4 * SECOND))
+    played = await play(*clips, asr=Scripted(takes=[Take(never=True)]), forecast=forecast)
+    [row] = played.turns
+    account = row.account
+    waited_us = spent(account, "endpoint") + spent(account, "transcribe")
+    assert round(waited_us / MS) == waited_ms
+    assert account.first_sound_us - account.zero_us <= 800 * MS
 
 
 # --- detectors --------------------------------------------------------------------------------------

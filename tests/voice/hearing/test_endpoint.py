@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.hearing.endpoint import TOGETHER, Began, Ended, Endpoint, Endpointing, Paused, WentOn
+from turnbudget.voice.hearing.endpoint import Began, Ended, Endpoint, Endpointing, Paused, WentOn
 from turnbudget.voice.sound import audio
 
 MS = 1_000
@@ -69,9 +69,39 @@ def test_a_click_opens_no_turn():
 
 
 def test_words_far_apart_in_time_do_not_add_up_to_a_start():
-    """Blips for five seconds, more of them than not, then a word: the turn begins with the word."""
+    """Blips for five seconds, more of them than not, then a word: the turn begins within 300 ms of it."""
     ((_, began),) = signals("VV" + ".V" * 250 + "V" * 6)
-    assert began.at >= (502 - TOGETHER * 5) * WINDOW
+    assert began.at >= (502 - 15) * WINDOW
+
+
+@pytest.mark.parametrize(("blips", "began"), [(4, 0), (5, 14)])
+def test_voice_has_come_together_within_three_times_what_opens_a_turn(blips, began):
+    """Blips belong to the turn that they lead up to for 270 ms; what is older is left to itself."""
+    assert signals("VV" + ".V" * blips + "VVV")[0][1] == Began(began * WINDOW)
+
+
+def paused(settings=None):
+    """An endpoint 20 ms into a pause."""
+    endpoint = Endpoint(settings or Endpointing())
+    for number, kind in enumerate("V" * 50 + "."):
+        at = number * WINDOW
+        endpoint.process(at, WINDOW, voiced=kind == "V", edge=lambda at=at: at)
+    return endpoint
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "ends_ms"), [(0, 100), (99, 100), (100, 100), (400, 400), (3_000, 3_000), (9_000, 3_000)]
+)
+def test_a_pause_is_never_ended_sooner_nor_later_than_the_bounds_allow(asked_ms, ends_ms):
+    """Whoever knows the words may ask for less than 100 ms, or more than 3 s: neither is given."""
+    endpoint = paused()
+    ended = endpoint.wait(asked_ms * MS, "a rule")
+    place = 51 * WINDOW
+    while not ended:
+        place += 16
+        ended = endpoint.heard(place)
+    assert (ended.rule, ended.at) == ("a rule", 50 * WINDOW)
+    assert audio.us(place - ended.at) == ends_ms * MS
 
 
 def test_a_pause_that_is_too_short_is_taken_up_again():

@@ -37,6 +37,15 @@ async def test_a_frame_that_goes_on_follows_without_a_seam_however_late_it_was_s
     assert places == [0, 320, 640, 960, 1_280]
 
 
+async def test_a_frame_that_goes_on_stands_behind_the_one_before_and_not_where_it_was_sent():
+    tape = Tape(clock.now())
+    tape.agent(sound(320), fresh=True)
+    await clock.sleep(500 * MS)
+    assert tape.agent(sound(320), fresh=False) == 320
+    await clock.sleep(500 * MS)
+    assert tape.agent(sound(320), fresh=True) == 16_000
+
+
 async def test_a_fresh_frame_never_overlaps_the_one_before():
     tape = Tape(clock.now())
     tape.agent(sound(320), fresh=True)
