@@ -22,11 +22,11 @@ import soundfile
 import soxr
 
 from turnbudget.voice.asr.choose import ENGINES, choose
+from turnbudget.voice.asr.reference import WordErrors, word_errors
 from turnbudget.voice.asr.text import is_words
-from turnbudget.voice.asr.wer import WordErrors, word_errors
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.forecast import nearest_rank
+from turnbudget.voice.time.budget import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.voice.asr.transcriber import Transcriber

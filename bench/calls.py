@@ -43,8 +43,8 @@ from turnbudget.testing.tones import Tones, tone_of
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable

@@ -23,8 +23,8 @@ from turnbudget.voice.lines.canceller import Canceller
 from turnbudget.voice.lines.microphone import decibels
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS
-from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16

@@ -12,8 +12,8 @@ import click
 from facts import facts
 
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import nearest_rank
 
 FRAME_US = 20 * MS
 CALL_US = 10 * SECOND

@@ -14,8 +14,8 @@ import click
 from facts import facts
 
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS
-from turnbudget.voice.time.forecast import nearest_rank
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "voice"))  # the stage that the tests play on
 from reactions import PROMISES, measure

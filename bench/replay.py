@@ -25,8 +25,8 @@ from turnbudget.settings.config import Config
 from turnbudget.voice.errors import TurnbudgetError
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import nearest_rank
 from turnbudget.voice.tts.scripted import tone
 
 if TYPE_CHECKING:

@@ -19,10 +19,9 @@ from turnbudget.council.seat import Seat
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.budget import Budget, nearest_rank
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -20,9 +20,8 @@ from turnbudget.agents.simulated.make import make
 from turnbudget.agents.simulated.presets import PRESETS as ALL
 from turnbudget.agents.simulated.words import Script
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.budget import Budget, nearest_rank
 from turnbudget.voice.time.clock import SECOND
-from turnbudget.voice.time.forecast import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.agents.backends.backend import Backend, Timing

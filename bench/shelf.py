@@ -21,8 +21,8 @@ from turnbudget.speculative.shelf.store import Store
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import nearest_rank
 from turnbudget.voice.tts.choose import choose
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer, tone
 from turnbudget.voice.tts.synthesizer import Speech

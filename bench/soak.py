@@ -23,8 +23,8 @@ from turnbudget.runs.summary import spread
 from turnbudget.settings.compose import open_studio, open_voice
 from turnbudget.settings.config import load
 from turnbudget.settings.phrases import render_phrase
+from turnbudget.voice.lines.card import Person, SimulatedCard
 from turnbudget.voice.lines.microphone import Microphone
-from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew

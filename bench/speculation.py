@@ -24,9 +24,8 @@ from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
-from turnbudget.voice.call.desk import Phrases
 from turnbudget.voice.call.ledger import Ledger
-from turnbudget.voice.call.parts import Entry, Manners, Parts
+from turnbudget.voice.call.parts import Entry, Manners, Parts, Phrases
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -34,10 +33,9 @@ from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
 from turnbudget.voice.lines.recording import Clip, RecordedLine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.budget import Budget, Cost, Forecast, nearest_rank
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.time.forecast import Cost, Forecast, nearest_rank
 from turnbudget.voice.tts.choose import choose
 from turnbudget.voice.tts.scripted import tone
 

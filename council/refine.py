@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from turnbudget.agents.backends.backend import Backend, Timing
     from turnbudget.council.convene import Heard
     from turnbudget.voice.call.responder import Notes
-    from turnbudget.voice.time.budget import Budget
+    from turnbudget.voice.time.budget import Budget, Forecast
     from turnbudget.voice.time.crew import Crew
-    from turnbudget.voice.time.forecast import Forecast
 
 DRAFTS: Final = 2
 """Fewer are nothing to distil."""

@@ -27,9 +27,9 @@ from turnbudget.testing.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_
 from turnbudget.voice.errors import ConfigError, LineError
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
 from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
-from turnbudget.voice.lines.far.playout import Playout
+from turnbudget.voice.lines.far.side import Playout
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
-from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.lines.twilio_webhook import sign
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.recording import read
 from turnbudget.voice.sound.resampler import resample

@@ -10,17 +10,15 @@ if TYPE_CHECKING:
     from turnbudget.voice.asr.check import check_transcriber
     from turnbudget.voice.asr.transcriber import Dictation, Transcriber, Transcript, Word
     from turnbudget.voice.call.call import Call
-    from turnbudget.voice.call.desk import Phrases
     from turnbudget.voice.call.ledger import Ledger, Owner
-    from turnbudget.voice.call.parts import Manners, Parts
+    from turnbudget.voice.call.parts import Manners, Parts, Phrases
     from turnbudget.voice.call.responder import Question, Reply, Responder, Said
     from turnbudget.voice.errors import ComponentError, Defect, TurnbudgetError, UsageError
     from turnbudget.voice.hearing.endpoint import Endpointing
     from turnbudget.voice.hearing.vad import Vad
     from turnbudget.voice.lines.check import check_line
     from turnbudget.voice.lines.line import Frame, Line
-    from turnbudget.voice.time.budget import Budget
-    from turnbudget.voice.time.forecast import Cost, Forecast
+    from turnbudget.voice.time.budget import Budget, Cost, Forecast
     from turnbudget.voice.tts.check import check_synthesizer
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
@@ -29,18 +27,18 @@ _HOMES: Final = {
     "Call": "turnbudget.voice.call.call",
     "ComponentError": "turnbudget.voice.errors",
     "Config": "turnbudget.settings.config",
-    "Cost": "turnbudget.voice.time.forecast",
+    "Cost": "turnbudget.voice.time.budget",
     "Defect": "turnbudget.voice.errors",
     "Dictation": "turnbudget.voice.asr.transcriber",
     "Endpointing": "turnbudget.voice.hearing.endpoint",
-    "Forecast": "turnbudget.voice.time.forecast",
+    "Forecast": "turnbudget.voice.time.budget",
     "Frame": "turnbudget.voice.lines.line",
     "Ledger": "turnbudget.voice.call.ledger",
     "Line": "turnbudget.voice.lines.line",
     "Manners": "turnbudget.voice.call.parts",
     "Owner": "turnbudget.voice.call.ledger",
     "Parts": "turnbudget.voice.call.parts",
-    "Phrases": "turnbudget.voice.call.desk",
+    "Phrases": "turnbudget.voice.call.parts",
     "Question": "turnbudget.voice.call.responder",
     "Reply": "turnbudget.voice.call.responder",
     "Responder": "turnbudget.voice.call.responder",

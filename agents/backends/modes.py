@@ -24,9 +24,9 @@ from turnbudget.agents.backends.contest import Contest
 from turnbudget.agents.backends.plan import PATIENCE, Patience, Plan
 from turnbudget.agents.backends.running import closing
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.time.forecast import Cost, Forecast
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

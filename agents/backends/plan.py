@@ -9,7 +9,7 @@ from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
     from turnbudget.agents.backends.backend import Backend
-    from turnbudget.voice.time.forecast import Forecast
+    from turnbudget.voice.time.budget import Forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

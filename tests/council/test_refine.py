@@ -13,8 +13,8 @@ from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch
 from turnbudget.council.policies import policy
 from turnbudget.council.refine import Refiner
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS
-from turnbudget.voice.time.forecast import Cost, Forecast
 
 REFINED = "It is ten dollars. Anything else?"
 

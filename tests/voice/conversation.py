@@ -17,7 +17,7 @@ from stage import PHRASES, Line, Played, hangs_up, murmurs, prepared, says, spee
 
 from turnbudget.voice.asr.scripted import Scripted
 from turnbudget.voice.call.bargein import Rules
-from turnbudget.voice.call.desk import Phrases
+from turnbudget.voice.call.parts import Phrases
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.sound import audio
 from turnbudget.voice.speaking.mouth import LATE_US

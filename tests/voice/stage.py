@@ -11,16 +11,15 @@ from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
-from turnbudget.voice.call.desk import Phrases
-from turnbudget.voice.call.parts import Manners, Parts
+from turnbudget.voice.call.parts import Manners, Parts, Phrases
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
 from turnbudget.voice.lines.recording import Clip, RecordedLine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer, tone
 from turnbudget.voice.tts.synthesizer import Speech
 

@@ -20,7 +20,7 @@ from turnbudget.runs.versions import versions
 from turnbudget.runs.written import Written
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.call.call import Call
-from turnbudget.voice.lines.report import Reports
+from turnbudget.voice.lines.line import Reports
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 

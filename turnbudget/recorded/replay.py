@@ -22,7 +22,7 @@ from turnbudget.runs.records import WordErrors
 from turnbudget.runs.summary import Header
 from turnbudget.runs.versions import versions
 from turnbudget.settings.compose import detector, make_vad, open_studio
-from turnbudget.voice.asr import wer
+from turnbudget.voice.asr import reference
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.errors import RunError, TurnbudgetError, UsageError
 from turnbudget.voice.time import clock
@@ -87,7 +87,7 @@ class Replaying:
         self._writer = writer
         self._names: set[str] = set()
         self._faults: list[str] = []
-        self._errors = wer.WordErrors()
+        self._errors = reference.WordErrors()
         self._broken: TurnbudgetError | None = None
         self._truncated = False
 
@@ -193,7 +193,7 @@ def _forgive() -> None:
         task.uncancel()
 
 
-def _rate(errors: wer.WordErrors) -> WordErrors | None:
+def _rate(errors: reference.WordErrors) -> WordErrors | None:
     if errors.rate is None:
         return None
     return WordErrors(

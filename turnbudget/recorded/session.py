@@ -9,8 +9,7 @@ from turnbudget.runs.names import legible
 from turnbudget.runs.records import CallRecord, TaskRecord
 from turnbudget.runs.rows import row, unheard
 from turnbudget.runs.written import Written
-from turnbudget.voice.asr.reference import Reference
-from turnbudget.voice.asr.wer import word_errors
+from turnbudget.voice.asr.reference import Reference, word_errors
 from turnbudget.voice.call.call import Call
 from turnbudget.voice.lines.recording import UNANSWERED_US, RecordedLine
 from turnbudget.voice.time import clock
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.records import Row
     from turnbudget.settings.compose import Studio
-    from turnbudget.voice.asr.wer import WordErrors
+    from turnbudget.voice.asr.reference import WordErrors
     from turnbudget.voice.call.parts import Entry
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.lines.recording import Clip

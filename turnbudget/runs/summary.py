@@ -26,7 +26,7 @@ from turnbudget.runs.records import (
     WordErrors,
 )
 from turnbudget.voice.call.ledger import Stage
-from turnbudget.voice.time.forecast import nearest_rank
+from turnbudget.voice.time.budget import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.forecast import nearest_rank
+from turnbudget.voice.time.budget import nearest_rank
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row

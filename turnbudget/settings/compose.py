@@ -27,7 +27,7 @@ from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.hearing.end_of_turn import SmartTurn
 from turnbudget.voice.hearing.vad import Energy, Scripted, Silero
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.forecast import Cost, Forecast
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.tts import choose as voices
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnbudget.voice.call.desk import Phrases
+from turnbudget.voice.call.parts import Phrases
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock

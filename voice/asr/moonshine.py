@@ -16,10 +16,8 @@ import numpy as np
 
 from turnbudget.voice import cache
 from turnbudget.voice.asr import moonshine_convert
-from turnbudget.voice.asr.agreement import Agreement
-from turnbudget.voice.asr.decodes import Decode, Decodes, Known, Urgency
-from turnbudget.voice.asr.moonshine_model import Abandoned, MoonshineModel
-from turnbudget.voice.asr.quiet import cuts
+from turnbudget.voice.asr.decodes import Agreement, Decode, Decodes, Known, Urgency
+from turnbudget.voice.asr.moonshine_model import Abandoned, MoonshineModel, cuts
 from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.asr.transcriber import Transcript, Work
 from turnbudget.voice.errors import AsrError, ComponentError

@@ -1,4 +1,4 @@
-"""The reference: what a person says was spoken, on the caller's own media clock.
+"""The reference: what a person says was spoken, on the caller's own media clock, and how far a text is off.
 
 A line that plays a recording appends each word as it plays it, so scripted engines and the report read
 the same truth, wherever gating has moved it to.
@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
+from rapidfuzz.distance import Levenshtein
+
+from turnbudget.voice.asr.text import normalise
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
@@ -56,3 +59,39 @@ class Reference:
     def goes_on_after(self, at_us: int) -> bool:
         """Whether *at_us* lies inside one of the caller's turns, so that more words come after it."""
         return any(began < at_us < ended for began, ended in self.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class WordErrors:
+    """Counts that add up over utterances."""
+
+    substituted: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    words: int = 0
+    """Words in the reference."""
+
+    def __add__(self, other: WordErrors) -> WordErrors:
+        return WordErrors(
+            self.substituted + other.substituted,
+            self.deleted + other.deleted,
+            self.inserted + other.inserted,
+            self.words + other.words,
+        )
+
+    @property
+    def errors(self) -> int:
+        """All errors together."""
+        return self.substituted + self.deleted + self.inserted
+
+    @property
+    def rate(self) -> float | None:
+        """Errors per word of the reference (above 1 if much was invented); ``None`` without a word."""
+        return self.errors / self.words if self.words else None
+
+
+def word_errors(reference: str, hypothesis: str) -> WordErrors:
+    """Return the least edits from *reference* to *hypothesis*, both normalised first."""
+    said, heard = normalise(reference).split(), normalise(hypothesis).split()
+    edits = [edit.tag for edit in Levenshtein.editops(said, heard)]
+    return WordErrors(edits.count("replace"), edits.count("delete"), edits.count("insert"), len(said))

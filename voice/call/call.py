@@ -2,7 +2,8 @@
 
 It decides whose turn it is and nothing else: an utterance begins a turn; what the caller sounds over our
 voice may hold it, cut it, or mean nothing (:mod:`turnbudget.voice.call.bargein`); speech before any sound, or
-too soon after it to be about it, supersedes the turn, and its words join the next.
+too soon after it to be about it, supersedes the turn, and its words join the next. Whoever works ahead is
+told what is heard, and at a pause what the turn would be about.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.call.barge import BargeIn
-from turnbudget.voice.call.desk import Desk
-from turnbudget.voice.call.guessing import Guessing
+from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.parts import Desk
 from turnbudget.voice.call.saying import Saying
+from turnbudget.voice.call.turn import ask
 from turnbudget.voice.hearing.ear import Ear
-from turnbudget.voice.hearing.events import SpeechStarted, Utterance, joined
+from turnbudget.voice.hearing.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
 from turnbudget.voice.hearing.keypad import Keypad
 from turnbudget.voice.sound.echo import Echo
 from turnbudget.voice.speaking.mouth import Mouth
@@ -27,6 +29,7 @@ from turnbudget.voice.time.crew import Crew
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from turnbudget.voice.call.ahead import Ahead
     from turnbudget.voice.call.parts import Entry, Manners, Parts
     from turnbudget.voice.call.responder import Said
     from turnbudget.voice.hearing.events import Event
@@ -323,3 +326,46 @@ class Call:
         greeting, self._greeting = self._greeting, None
         if greeting:
             self._saying.say("greeting", greeting)
+
+
+class Guessing:
+    """Keeps *ahead* told of one call."""
+
+    def __init__(self, ahead: Ahead, desk: Desk, ear: Ear, saying: Saying) -> None:
+        self._ahead = ahead
+        self._desk = desk
+        self._ear = ear
+        self._saying = saying
+        self._paused_us = 0
+
+    def hear(self, event: Event) -> None:
+        """Take what the ear tells."""
+        match event:
+            case SpeechStarted():
+                self._ahead.listening(tuple(self._saying.history))
+            case Pause(at_us):
+                self._paused_us = at_us
+            case Partial(text, _, whole=True):
+                self._guess(self._saying.joined(text))
+            case Partial(text):
+                self._ahead.heard(self._saying.joined(text))
+            case Resumed():
+                self._ahead.went_on()
+            case _:
+                pass
+
+    def _guess(self, said: str) -> None:
+        """Have the turn worked on that would begin if the caller's pause were its end."""
+        draft = Ledger(self._paused_us)
+        budget, patience = self._saying.budgets(draft.zero_us)
+        question = ask(
+            self._desk,
+            said,
+            tuple(self._saying.history),
+            draft,
+            budget=budget,
+            patience=patience,
+            parting=self._saying.leaving,
+            guess=True,
+        )
+        self._ahead.paused(question, draft, self._ear.wait, self._ear.sound())

@@ -1,4 +1,4 @@
-"""What a call is made of, how it behaves, and the row that each of its turns leaves."""
+"""What a call is made of: its parts and settings, what a turn works with, and the row each turn leaves."""
 
 from __future__ import annotations
 
@@ -6,22 +6,40 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from turnbudget.voice.call.bargein import Rules
+from turnbudget.voice.call.responder import granted
 from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from turnbudget.voice.asr.transcriber import Transcriber
     from turnbudget.voice.call.ahead import Ahead
-    from turnbudget.voice.call.desk import Phrases
     from turnbudget.voice.call.ledger import Account
     from turnbudget.voice.call.responder import Responder
     from turnbudget.voice.hearing.endpoint import Endpointing
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.hearing.vad import Vad
     from turnbudget.voice.lines.line import Line
-    from turnbudget.voice.time.forecast import Forecast
+    from turnbudget.voice.speaking.mouth import Mouth
+    from turnbudget.voice.time.budget import Budget, Forecast
+    from turnbudget.voice.time.crew import Crew
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
 Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
+
+    kind: Kind
+    number: int
+    account: Account
+    utterance: Utterance | None
+    asked: str
+    """The words that were answered, as they may be written."""
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,18 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrases:
+    """The sentences that must never be waited for, rendered before the call."""
+
+    bridge: Speech
+    """Said when no answer can be in time."""
+    pardon: Speech
+    """The answer to speech without words."""
+    apology: Speech
+    """Said when no answer comes at all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """What a call is made of; vad, line, responder and ahead belong to it alone, the others may be shared."""
 
@@ -76,13 +106,25 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
+class Desk:
+    """What a turn works with; one a call."""
 
-    kind: Kind
-    number: int
-    account: Account
-    utterance: Utterance | None
-    asked: str
-    """The words that were answered, as they may be written."""
-    said: str
+    crew: Crew
+    responder: Responder
+    voice: Synthesizer
+    mouth: Mouth
+    forecast: Forecast
+    phrases: Phrases
+    act_us: int = 0
+    """From the last voiced sample to when an effect may begin: until then the caller may go on."""
+    ahead: Ahead | None = None
+    quiet: Callable[[], Awaitable[object]] = granted
+    """Waits until the caller does not speak."""
+
+    def needs(self, phrase: Speech) -> int:
+        """Return how long it likely takes until *phrase* sounds, in µs."""
+        return self.forecast.of("deliver").p95_us + audio.us(phrase.onset)
+
+    def last_moment(self, budget: Budget, phrase: Speech) -> int:
+        """Return the last instant at which *phrase* can begin and still sound inside *budget*."""
+        return budget.keep(self.needs(phrase)).ends_us

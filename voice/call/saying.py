@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from turnbudget.voice.call.desk import Desk
     from turnbudget.voice.call.ledger import Outcome
-    from turnbudget.voice.call.parts import Kind, Manners
+    from turnbudget.voice.call.parts import Desk, Kind, Manners
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.tts.synthesizer import Speech
 

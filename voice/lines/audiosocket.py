@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.lines.dialect import Abilities, AudioIn, CallInfo, Hangup, Odd, Started
-from turnbudget.voice.lines.keys import pressed
-from turnbudget.voice.lines.pcm import FRAMES_A_SECOND, Framed, Joined
+from turnbudget.voice.lines.wire import FRAMES_A_SECOND, Framed, Joined, pressed
 from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from turnbudget.voice.lines.control import Marks, compact
 from turnbudget.voice.lines.dialect import (
     Abilities,
     AudioIn,
@@ -25,7 +24,7 @@ from turnbudget.voice.lines.dialect import (
     Odd,
     Started,
 )
-from turnbudget.voice.lines.pcm import Framed
+from turnbudget.voice.lines.wire import Framed, MarkIds, compact
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.encoding import called
 
@@ -121,7 +120,7 @@ class Browser:
         self._said: Framed | None = None
         """There is one while the call lives."""
         self._over = False
-        self._marks = Marks()
+        self._marks = MarkIds()
         self._sent = 0
         self._replies = 0
         self.played_us: int | None = None

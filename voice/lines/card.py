@@ -2,11 +2,27 @@
 
 One rate for both ways, one channel, 16-bit samples. Its own clock says how long sound is under way inside it;
 no other clock can.
+
+A simulated one, in a simulated room, is for tests, and for hours of talk without a person. Its two clocks may
+run fast or slow against ours, as those of two real cards do. It runs on the loop's clock, whichever that is,
+and calls its owner as a real card's threads would.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable
+
+    from turnbudget.voice.sound.audio import Int16
 
 
 class Owner(Protocol):
@@ -45,3 +61,146 @@ class Card(Protocol):
     def now(self) -> int:
         """Return microseconds on the card's own clock; from any thread."""
         ...
+
+
+BLOCK_US: Final = 10 * clock.MS
+MILLION: Final = 1_000_000
+
+
+class Room(Protocol):
+    """What is around the card."""
+
+    def play(self, samples: Int16) -> None:
+        """Hear what comes out of the speaker."""
+        ...
+
+    def hear(self, count: int) -> Int16:
+        """Return *count* samples of what the microphone hears next."""
+        ...
+
+
+class SimulatedCard:
+    """A card of *rate* Hz in *room*, whose clocks differ from ours by so many parts in a million."""
+
+    def __init__(
+        self, room: Room, rate: int = audio.RATE, *, mic_ppm: int = 0, speaker_ppm: int = 0, lag_us: int = 0
+    ) -> None:
+        """Have sound be under way for *lag_us*, either way."""
+        self.rate = rate
+        self._room = room
+        self._lag_us = lag_us
+        self._block = rate * BLOCK_US // MILLION
+        self._periods = (
+            BLOCK_US * MILLION // (MILLION + mic_ppm),
+            BLOCK_US * MILLION // (MILLION + speaker_ppm),
+        )
+        self._owner: Owner | None = None
+        self._timers: list[asyncio.TimerHandle | None] = [None, None]
+
+    def start(self, owner: Owner) -> None:
+        """Hear and play for *owner*."""
+        self._owner = owner
+        began = clock.now()
+        for side, step in enumerate((self._hear, self._play)):
+            self._every(side, began, 1, step)
+
+    def stop(self) -> None:
+        """Fall silent."""
+        self._owner = None
+        for timer in self._timers:
+            if timer:
+                timer.cancel()
+
+    def unplug(self, why: str = "the card was unplugged") -> None:
+        """Be gone, as a card is whose plug is pulled."""
+        owner = self._owner
+        self.stop()
+        if owner:
+            owner.gone(why)
+
+    def now(self) -> int:
+        """Return the loop's time."""
+        return clock.now()
+
+    def _every(self, side: int, began: int, turn: int, step: Callable[[Owner], None]) -> None:
+        """Call *step* at each period of a *side*'s clock."""
+
+        def due() -> None:
+            if self._owner:
+                step(self._owner)
+                self._every(side, began, turn + 1, step)
+
+        self._timers[side] = clock.call_at(began + turn * self._periods[side], due)
+
+    def _hear(self, owner: Owner) -> None:
+        owner.heard(self._room.hear(self._block).tobytes(), self._lag_us, 0)
+
+    def _play(self, owner: Owner) -> None:
+        self._room.play(np.frombuffer(owner.wanted(self._block, self._lag_us), np.int16))
+
+
+class Person:
+    """A room with a scripted caller: says the next of *sayings* when they have been answered.
+
+    They wait until our voice has been silent for *pause_us*, or for *longest_us* if none comes. A room noise
+    of −66 dBFS is always there. *over* is called when the last has been answered.
+    """
+
+    def __init__(
+        self,
+        sayings: Iterable[Int16],
+        *,
+        pause_us: int = 700 * clock.MS,
+        longest_us: int = 6 * clock.SECOND,
+        over: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._sayings = iter(sayings)
+        self._pause = audio.samples(pause_us)
+        self._longest = audio.samples(longest_us)
+        self._over = over
+        self._saying: deque[Int16] = deque()
+        self._noise = np.random.default_rng(0).normal(0, 16, audio.RATE).astype(np.int16)
+        self._at = 0
+        self._quiet = self._waited = 0
+        self._answered = False
+        self.said = 0
+        """How many sayings were begun."""
+
+    def play(self, samples: Int16) -> None:
+        """Hear the agent."""
+        if audio.first_audible(samples) is None:
+            self._quiet += samples.size
+        else:
+            self._quiet, self._answered = 0, True
+
+    def hear(self, count: int) -> Int16:
+        """Return what the person says, over the noise of the room."""
+        self._waited += count
+        if not self._saying and self._due():
+            self._next()
+        heard = np.take(self._noise, range(self._at, self._at + count), mode="wrap")
+        self._at += count
+        speech = self._piece(count)
+        heard[: speech.size] += speech
+        return heard
+
+    def _due(self) -> bool:
+        return (self._answered and self._quiet >= self._pause) or self._waited >= self._longest
+
+    def _next(self) -> None:
+        saying = next(self._sayings, None)
+        self._answered, self._waited = False, 0
+        if saying is None:
+            self._over()
+            return
+        self.said += 1
+        self._saying.append(saying)
+
+    def _piece(self, count: int) -> Int16:
+        if not self._saying:
+            return audio.silence(0)
+        saying = self._saying.popleft()
+        if saying.size > count:
+            self._saying.appendleft(saying[count:])
+        self._waited = 0
+        return saying[:count]

@@ -15,10 +15,9 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta, Struct
 
-from turnbudget.voice.lines.control import Marks, call_info, compact, table
 from turnbudget.voice.lines.dialect import Abilities, Drained, Flow, MarkPlayed, Odd
-from turnbudget.voice.lines.keys import pressed
 from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.wire import MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class ChanWebsocket:
         self._json = True
         self._frame = 0
         """Samples in a frame; known once the call has begun."""
-        self._marks = Marks()
+        self._marks = MarkIds()
 
     def read(self, text: str) -> Sequence[Told]:
         """Return what Asterisk says."""

@@ -15,11 +15,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from turnbudget.voice.lines.control import PENDING, Marks, call_info, compact, table
 from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
-from turnbudget.voice.lines.keys import pressed
-from turnbudget.voice.lines.pcm import FRAMES_A_SECOND
 from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.wire import FRAMES_A_SECOND, PENDING, MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Jambonz:
     name = "jambonz"
 
     def __init__(self) -> None:
-        self._marks = Marks()
+        self._marks = MarkIds()
         self._push = b""
         self._swallows = 0
         """Marks told as cleared, for which no −1 has been sent."""

@@ -1,13 +1,14 @@
 """A Line is where a call's audio comes from and goes to: a recording, a microphone, a telephone.
 
 This file knows neither wires nor files, only what a line owes a call: the caller's frames with their
-place in the caller's own media, and a way to play ours.
+place in the caller's own media, and a way to play ours. What a line may tell of itself beside sound, it
+need not; who writes a call down asks those that do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,4 +58,38 @@ class Line(Protocol):
 
     def end(self) -> None:
         """Know that a reply has been handed over to its end. Never blocks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How long sound is under way between a person and us, as measured lately by whoever carries it.
+
+    A turn's times hold it already: its zero is when the sound was made, its first sound when it is heard.
+    """
+
+    carrier: str
+    """Who carries it: a device, a network."""
+    into_us: int
+    """From the caller's mouth to us."""
+    out_us: int
+    """From us to the caller's ear."""
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A line that tells of itself."""
+
+    @property
+    def ended(self) -> str:
+        """Why the line ended, as far as it knows; '' while it is up, or if it knows no more than that."""
+        ...
+
+    @property
+    def lag(self) -> Lag | None:
+        """How long sound is under way; ``None`` while nothing was measured."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was odd, a line each: sound that was lost, gaps that were filled."""
         ...

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 import msgspec
 
 from turnbudget.voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
-from turnbudget.voice.lines.pcm import Framed, Joined
+from turnbudget.voice.lines.wire import Framed, Joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,23 +1,24 @@
 """What Twilio's Media Streams and their kin speak: JSON with audio in base64, on one WebSocket a call.
 
-One engine, one table a vendor (:mod:`turnbudget.voice.lines.twilio_vendors`). A mark that comes back is proof
-that the audio before it was heard, unless the queue was cleared meanwhile: then it proves nothing, and is
-told so.
+One engine, one table a vendor (:mod:`turnbudget.voice.lines.twilio_messages`). A mark that comes back is
+proof that the audio before it was heard, unless the queue was cleared meanwhile: then it proves nothing, and
+is told so.
 """
 
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from turnbudget.voice.lines.constant import Constant
-from turnbudget.voice.lines.dialect import Abilities, AudioIn, Hangup, Odd, Started
-from turnbudget.voice.lines.marks import Marks
-from turnbudget.voice.lines.pcm import Framed
+from turnbudget.voice.lines.dialect import Abilities, AudioIn, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.reorder import Chunk, Reorder
 from turnbudget.voice.lines.twilio_messages import (
+    AHEAD_US,
+    TWILIO,
+    Vendor,
     inside,
     read,
     read_key,
@@ -27,8 +28,9 @@ from turnbudget.voice.lines.twilio_messages import (
     stream_of,
     text,
 )
-from turnbudget.voice.lines.twilio_vendors import AHEAD_US, TWILIO, Vendor
+from turnbudget.voice.lines.wire import Framed
 from turnbudget.voice.sound import encoding
+from turnbudget.voice.sound.offset import Constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +72,7 @@ class TwilioDialect:
         self._order = Reorder(1)
         self._constant = Constant(vendor.rate)
         self._spare = b""
-        self._marks = Marks(only_played=not vendor.marks_on_clear)
+        self._marks = AwaitedMarks(only_played=not vendor.marks_on_clear)
         self._frames: Framed | None = None
         """Our audio in pieces, where the vendor wants them of one size."""
         self._held: list[str] = []
@@ -301,3 +303,45 @@ class TwilioDialect:
         stream = self._opening.info.stream if self._opening else ""
         named = {self._vendor.stream: stream} if self._vendor.names_stream else {}
         return msgspec.json.encode({"event": event, **named, **(body or {})}).decode()
+
+
+MOST: Final = 256
+"""Marks waited for at once; the oldest is given up."""
+
+
+@dataclass(slots=True)
+class _Mark:
+    name: str
+    cleared: bool = False
+
+
+class AwaitedMarks:
+    """The marks of one call that have not come back; of two with one name, the older comes back first."""
+
+    def __init__(self, *, only_played: bool) -> None:
+        """*only_played*: the far side returns only marks whose audio was played, even behind a clear."""
+        self._only_played = only_played
+        self._waiting: list[_Mark] = []
+
+    def set(self, name: str) -> None:
+        """Wait for *name*."""
+        self._waiting = [*self._waiting[1 - MOST :], _Mark(name)]
+
+    def clear(self) -> None:
+        """Take note that the far side's queue is being cleared: what comes back from now on is no proof."""
+        for mark in self._waiting:
+            mark.cleared = True
+
+    def back(self, name: str) -> MarkPlayed | Odd:
+        """Return what it means that *name* has come back."""
+        for index, mark in enumerate(self._waiting):
+            if mark.name == name:
+                del self._waiting[index]
+                return MarkPlayed(name, cleared=mark.cleared and not self._only_played)
+        return Odd("a mark that nobody waits for")
+
+    def lost(self) -> list[MarkPlayed]:
+        """Return the marks that were cleared and will not come back, and wait for them no more."""
+        gone = [MarkPlayed(mark.name, cleared=True) for mark in self._waiting if mark.cleared]
+        self._waiting = [mark for mark in self._waiting if not mark.cleared]
+        return gone

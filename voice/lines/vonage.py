@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from turnbudget.voice.lines.control import Marks, call_info, compact, table
 from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
-from turnbudget.voice.lines.keys import pressed
-from turnbudget.voice.lines.pcm import FRAMES_A_SECOND
 from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.wire import FRAMES_A_SECOND, MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Vonage:
     name = "vonage"
 
     def __init__(self) -> None:
-        self._marks = Marks()
+        self._marks = MarkIds()
         self._doomed: tuple[str, ...] = ()
         """The marks that were pending when we last cleared."""
 

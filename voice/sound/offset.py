@@ -1,4 +1,4 @@
-"""Whether a sound rests at zero, as silence does, or at some other level.
+"""Whether a sound rests at zero, as silence does, or stands still at some other level.
 
 A level that stands still away from zero is a fault of the way, not speech: a DC offset of the recorder's,
 or one G.711 law read as the other (A-law silence, D5, is 716 in mu-law; mu-law silence, FF, is 848 in A-law).
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.audio import AUDIBLE, FRAME
 
 if TYPE_CHECKING:
@@ -30,3 +31,30 @@ def constant_level(sound: Int16) -> int | None:
     middle = (low + high) // 2
     still = (high - low <= STILL) & (np.abs(middle) >= AUDIBLE)
     return int(np.median(middle[still])) if np.count_nonzero(still) >= ENOUGH else None
+
+
+LONG_MS: Final = 200
+"""A level that stands for so long is constant."""
+
+
+class Constant:
+    """Looks for one audible value that does not change; tells it once a call."""
+
+    def __init__(self, rate: int) -> None:
+        self._enough = rate * LONG_MS // 1_000
+        self._level = 0
+        self._run = 0
+        self._told = False
+
+    def feed(self, samples: Int16) -> int | None:
+        """Take what was heard next; return the level, the first time that one has stood still."""
+        if self._told or not samples.size:
+            return None
+        level = int(samples[-1])
+        if abs(level) < audio.AUDIBLE or not (samples == level).all():
+            self._run = 0
+            return None
+        self._run = samples.size + (self._run if level == self._level else 0)
+        self._level = level
+        self._told = self._run >= self._enough
+        return level if self._told else None

@@ -1,8 +1,8 @@
 """The program of a worker process: one engine, one request at a time, checked sound out.
 
 ``python -m turnbudget.voice.tts.worker pyttsx3 '{"rate": 180}'`` reads requests on its standard input and
-answers on its standard output (:mod:`turnbudget.voice.tts.pipe`). Whatever an engine prints goes to standard
-error, and when the parent goes away, so does the worker, whatever its engine is doing.
+answers on its standard output (:mod:`turnbudget.voice.tts.engine`). Whatever an engine prints goes to
+standard error, and when the parent goes away, so does the worker, whatever its engine is doing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from turnbudget.voice.errors import MissingEngine, TurnbudgetError
 from turnbudget.voice.time import clock
-from turnbudget.voice.tts import engine, finish, pipe
+from turnbudget.voice.tts import engine, finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,39 +36,39 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    requests: queue.Queue[pipe.Head] = queue.Queue(WAITING)
+    requests: queue.Queue[engine.Head] = queue.Queue(WAITING)
     threading.Thread(target=_listen, args=(requests,), name="requests", daemon=True).start()
     try:
         voice = engine.load(arguments[0], json.loads(arguments[1]) if len(arguments) > 1 else {})
         _render(voice, WARM)
     except MissingEngine as missing:
-        pipe.write(out, {"kind": "missing", "what": missing.what, "remedy": missing.remedy})
+        engine.write_message(out, {"kind": "missing", "what": missing.what, "remedy": missing.remedy})
         return 1
     except Exception as error:  # noqa: BLE001 - any fault of an engine is told, not shown
-        pipe.write(out, {"kind": "failed", "what": _told(error)})
+        engine.write_message(out, {"kind": "failed", "what": _told(error)})
         return 1
-    pipe.write(out, {"kind": "ready"})
+    engine.write_message(out, {"kind": "ready"})
     while True:
         _answer(voice, requests.get(), out)
 
 
-def _listen(requests: queue.Queue[pipe.Head]) -> None:
+def _listen(requests: queue.Queue[engine.Head]) -> None:
     """Pass requests on; end the process with its parent, even while the engine hangs."""
     stream = os.fdopen(0, "rb")
     try:
         while True:
-            head, _ = pipe.read(stream)
+            head, _ = engine.read_message(stream)
             requests.put(head)
     except (EOFError, OSError, ValueError):
         os._exit(0)
 
 
-def _answer(voice: Engine, request: pipe.Head, out: BinaryIO) -> None:
+def _answer(voice: Engine, request: engine.Head, out: BinaryIO) -> None:
     began = clock.cpu()
     try:
         sound = _render(voice, request["text"])
     except Exception as error:  # noqa: BLE001 - any fault of an engine is told, not shown
-        pipe.write(out, {"kind": "failed", "id": request["id"], "what": _told(error)})
+        engine.write_message(out, {"kind": "failed", "id": request["id"], "what": _told(error)})
         return
     head = {
         "kind": "sound",
@@ -78,7 +78,7 @@ def _answer(voice: Engine, request: pipe.Head, out: BinaryIO) -> None:
         "doubt": sound.doubt,
         "cpu_us": clock.cpu() - began,
     }
-    pipe.write(out, head, sound.samples.astype("<i2").tobytes())
+    engine.write_message(out, head, sound.samples.astype("<i2").tobytes())
 
 
 def _render(voice: Engine, text: str) -> finish.Sound:

@@ -29,9 +29,8 @@ from turnbudget.agents.backends.openai import OpenAIBackend
 from turnbudget.agents.backends.plan import Patience
 from turnbudget.agents.backends.refusal import retry_after
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.budget import Budget, Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 
 pytestmark = pytest.mark.clock("skip")
 

@@ -16,9 +16,8 @@ from turnbudget.agents.backends.plan import Patience
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.time.budget import Budget, Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 
 PROMPT = Prompt((Message("user", "How much is it?"),))
 QUICK = says("It is forty euros. Can I do anything else for you in the meantime, sir? Just say so, please.")

@@ -22,8 +22,8 @@ from turnbudget.agents.simulated.validation import LLAMA2_7B, OUT, PROMPT, Row, 
 from turnbudget.agents.simulated.words import Script
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import nearest_rank
 
 
 def long_message(tokens):

@@ -14,8 +14,8 @@ from turnbudget.runs.folder import RunWriter, load
 from turnbudget.settings.compose import open_studio
 from turnbudget.voice.errors import ConfigError, RunError
 from turnbudget.voice.hearing.vad import Energy
+from turnbudget.voice.lines.card import Person, SimulatedCard
 from turnbudget.voice.lines.microphone import Microphone
-from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

@@ -23,7 +23,7 @@ from turnbudget.live.talk import Wish, chosen, talk
 from turnbudget.runs.folder import load
 from turnbudget.voice.errors import ConfigError, LineError, UsageError
 from turnbudget.voice.lines.canceller import installed
-from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
+from turnbudget.voice.lines.card import Person, SimulatedCard
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 

@@ -20,8 +20,8 @@ from turnbudget.runs.recording import Pause, Recording
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.events import KEYS
+from turnbudget.voice.lines.card import Person, SimulatedCard
 from turnbudget.voice.lines.microphone import Microphone
-from turnbudget.voice.lines.simulated_card import Person, SimulatedCard
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from floors import ask
 
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
-from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.lines.twilio_webhook import sign
 from turnbudget.voice.time import clock
 
 ORIGIN = "https://calls.example.com"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from turnbudget.voice.asr.agreement import Agreement
+from turnbudget.voice.asr.decodes import Agreement
 
 
 def texts(*decodes):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.asr.quiet import LONGEST, cuts, parts, quietest
+from turnbudget.voice.asr.moonshine_model import LONGEST, cuts, parts, quietest
 from turnbudget.voice.sound.audio import FRAME, RATE, join
 
 RANDOM = np.random.default_rng(1)

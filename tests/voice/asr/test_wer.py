@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.asr.wer import WordErrors, word_errors
+from turnbudget.voice.asr.reference import WordErrors, word_errors
 
 
 def test_each_kind_of_error_is_counted():

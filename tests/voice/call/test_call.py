@@ -27,8 +27,8 @@ from stage import (
 from turnbudget.voice.hearing.events import SpeechStarted, Utterance
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Forecast
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 HELLO = speech("Good day, how can I help?", 3 * SECOND)

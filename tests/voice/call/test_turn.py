@@ -37,8 +37,8 @@ from turnbudget.voice.call.ledger import Owner
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 from turnbudget.voice.time.watch import watch
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 

@@ -27,8 +27,8 @@ from turnbudget.voice.asr.scripted import Scripted
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 SHORT = Endpointing(silence_us=200 * MS)

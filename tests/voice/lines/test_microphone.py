@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from sounds import noise, voice
 
-from turnbudget.voice.lines.beside import Beside
-from turnbudget.voice.lines.canceller import Canceller, installed
+from turnbudget.voice.lines.canceller import Beside, Canceller, installed
+from turnbudget.voice.lines.card import BLOCK_US, SimulatedCard
 from turnbudget.voice.lines.check import check_line
 from turnbudget.voice.lines.microphone import RING, Microphone
-from turnbudget.voice.lines.simulated_card import BLOCK_US, SimulatedCard
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from turnbudget.voice.lines.chan_websocket import ChanWebsocket
-from turnbudget.voice.lines.control import PENDING
 from turnbudget.voice.lines.dialect import AudioIn, Started
 from turnbudget.voice.lines.jambonz import Jambonz
 from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 from turnbudget.voice.lines.vonage import Vonage
+from turnbudget.voice.lines.wire import PENDING
 
 MESSAGES = 100_000
 WORDS = {

@@ -10,8 +10,7 @@ import pytest
 
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_messages import LIMIT
-from turnbudget.voice.lines.twilio_vendors import TWILIO
+from turnbudget.voice.lines.twilio_messages import LIMIT, TWILIO
 from turnbudget.voice.sound.encoding import called
 from turnbudget.voice.sound.stream import Stream
 

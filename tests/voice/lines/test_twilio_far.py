@@ -12,7 +12,7 @@ from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, St
 from turnbudget.voice.lines.far.twilio import BINARY, INVALID, FarCall, FarTwilio
 from turnbudget.voice.lines.telephone import TelephoneLine
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_vendors import EXOTEL, PLIVO, TELNYX, TWILIO, VENDORS, VOBIZ
+from turnbudget.voice.lines.twilio_messages import EXOTEL, PLIVO, TELNYX, TWILIO, VENDORS, VOBIZ
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.encoding import called
 from turnbudget.voice.time import clock

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from turnbudget.voice.lines.dialect import AudioIn, Inbound, Odd
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_vendors import VENDORS
+from turnbudget.voice.lines.twilio_messages import VENDORS
 from turnbudget.voice.sound.encoding import called
 
 MESSAGES = 100_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnbudget.voice.errors import ConfigError
-from turnbudget.voice.lines.signature import same, sign, signed_request, signed_upgrade
+from turnbudget.voice.lines.twilio_webhook import same, sign, signed_request, signed_upgrade
 
 KEY = "0123456789abcdef0123456789abcdef"
 ORIGIN = "https://calls.example.com"

@@ -13,7 +13,7 @@ import pytest
 
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_vendors import PLIVO, TELNYX, VENDORS
+from turnbudget.voice.lines.twilio_messages import PLIVO, TELNYX, VENDORS
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 LIKE_TWILIO = ("signalwire", "fonoster")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnbudget.voice.errors import ConfigError
-from turnbudget.voice.lines.twilio_vendors import TELNYX
-from turnbudget.voice.lines.twiml import connect_stream, dial, hang_up, plivo_stream, reject
+from turnbudget.voice.lines.twilio_messages import TELNYX
+from turnbudget.voice.lines.twilio_webhook import connect_stream, dial, hang_up, plivo_stream, reject
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 URL = "wss://calls.example.com/twilio/ws/t0k"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from stage import speech
 
-from turnbudget.voice.speaking.rendering import AHEAD, Rendering
+from turnbudget.voice.speaking.mouth import AHEAD, Rendering
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS
 

@@ -19,7 +19,7 @@ from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.tts import pipe
+from turnbudget.voice.tts import engine
 from turnbudget.voice.tts.check import check_synthesizer
 from turnbudget.voice.tts.process import QUEUE, Patience, ProcessSynthesizer
 
@@ -266,8 +266,8 @@ def test_a_worker_dies_with_its_parent_even_while_its_engine_hangs():
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    assert pipe.read(worker.stdout)[0] == {"kind": "ready"}
-    pipe.write(worker.stdin, {"id": 1, "text": "hang"})
+    assert engine.read_message(worker.stdout)[0] == {"kind": "ready"}
+    engine.write_message(worker.stdin, {"id": 1, "text": "hang"})
     worker.stdin.close()
     assert worker.wait(10) == 0
     worker.stdout.close()

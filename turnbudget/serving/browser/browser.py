@@ -23,7 +23,7 @@ from turnbudget.serving.doors.refused import Refused
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.sockets.connection import Connection
 from turnbudget.voice.lines.browser import LONGEST, Hello, read_hello
-from turnbudget.voice.lines.control import compact
+from turnbudget.voice.lines.wire import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

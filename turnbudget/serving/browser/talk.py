@@ -17,7 +17,7 @@ from aiohttp import web
 
 from turnbudget.serving.sockets.outbox import Outbox
 from turnbudget.voice.lines.browser import Browser, pong
-from turnbudget.voice.lines.control import compact
+from turnbudget.voice.lines.wire import compact
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 

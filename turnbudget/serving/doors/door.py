@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from turnbudget.serving.config import is_loopback
 from turnbudget.serving.doors.refused import Refused
-from turnbudget.voice.lines.signature import same, signed_request, signed_upgrade
+from turnbudget.voice.lines.twilio_webhook import same, signed_request, signed_upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

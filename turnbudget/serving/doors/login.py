@@ -15,7 +15,7 @@ from aiohttp import web
 
 from turnbudget.pages import read
 from turnbudget.serving.browser.page_policy import headers, policy
-from turnbudget.voice.lines.signature import same
+from turnbudget.voice.lines.twilio_webhook import same
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnbudget.serving.config import DEFAULT, digits
-from turnbudget.voice.lines.signature import same
+from turnbudget.voice.lines.twilio_webhook import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

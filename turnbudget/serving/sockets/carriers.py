@@ -15,7 +15,7 @@ from turnbudget.voice.lines.chan_websocket import ChanWebsocket
 from turnbudget.voice.lines.jambonz import Jambonz
 from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_vendors import VENDORS
+from turnbudget.voice.lines.twilio_messages import VENDORS
 from turnbudget.voice.lines.vonage import Vonage
 
 if TYPE_CHECKING:

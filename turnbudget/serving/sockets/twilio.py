@@ -17,7 +17,7 @@ from aiohttp import web
 from turnbudget.serving.doors.door import SIGNATURE
 from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.doors.refused import Refused
-from turnbudget.voice.lines import twiml
+from turnbudget.voice.lines import twilio_webhook
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def mount(app: web.Application, floor: Floor) -> None:
             raise Refused("a request that came before")
         if tenant is None:
             log.warning("twilio: a call for a number of no tenant")
-            return _xml(twiml.reject("rejected"))
+            return _xml(twilio_webhook.reject("rejected"))
         number, document = _answer(request, floor, tenant, form)
         if call:
             given = _Given(clock.now() + LIFE_US, number, document)
@@ -61,7 +61,7 @@ def mount(app: web.Application, floor: Floor) -> None:
     async def after(request: web.Request) -> web.Response:
         form, _ = await _read(request, floor)
         target = floor.once.look(f"after {form.get('CallSid', '')}")
-        return _xml(twiml.dial(target) if target else twiml.hang_up())
+        return _xml(twilio_webhook.dial(target) if target else twilio_webhook.hang_up())
 
     async def status(request: web.Request) -> web.Response:
         form, _ = await _read(request, floor)
@@ -103,9 +103,9 @@ def _answer(request: web.Request, floor: Floor, tenant: Tenant, form: dict[str, 
     verdict = floor.admit(tenant, LINE, shown.number)
     if verdict.mode is None:
         overflow = tenant.table.overflow
-        return shown.number, twiml.dial(overflow) if overflow else twiml.reject("busy")
+        return shown.number, twilio_webhook.dial(overflow) if overflow else twilio_webhook.reject("busy")
     origin = floor.serve.public.rstrip("/") or f"http://{request.host}"
-    return shown.number, twiml.connect_stream(
+    return shown.number, twilio_webhook.connect_stream(
         f"{origin.replace('http', 'ws', 1)}/twilio/ws/{token}",
         parameters={
             "tenant": tenant.name,

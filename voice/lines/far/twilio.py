@@ -16,8 +16,7 @@ import msgspec
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.lines.dialect import Odd
 from turnbudget.voice.lines.far.side import TICK_US, FarSide
-from turnbudget.voice.lines.twilio_messages import inside, read_format, read_mark, text
-from turnbudget.voice.lines.twilio_vendors import TWILIO, Vendor
+from turnbudget.voice.lines.twilio_messages import TWILIO, Vendor, inside, read_format, read_mark, text
 from turnbudget.voice.sound.audio import join
 
 if TYPE_CHECKING:

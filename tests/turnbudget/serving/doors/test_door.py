@@ -20,7 +20,7 @@ from turnbudget.settings.config import SpeculationTable, dump
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
-from turnbudget.voice.lines.signature import sign
+from turnbudget.voice.lines.twilio_webhook import sign
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
