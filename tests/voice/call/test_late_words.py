@@ -15,8 +15,8 @@ from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.lines.recording import Clip
+from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.time.forecast import Cost, Forecast
 
 STILL = speech("Are you still there?")
 SHORT = Endpointing(200 * MS)
