@@ -1,4 +1,4 @@
-"""What any agent owes the council, as a check that its maker can run."""
+"""What any agent owes the council, as a check that its maker can run: ``await check_agent(my_agent)``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.agent import Action, Context, Foresees, Opinion
+from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
@@ -57,22 +58,22 @@ def proven(agent: Any) -> str:
 
 async def check_agent(
     agent: Agent, utterances: Sequence[str] = UTTERANCES, context: Context | None = None, *, same: bool = True
-) -> tuple[str, ...]:
-    """Return every promise of :class:`~turnbudget.agents.agent.Agent` that this one breaks, none if ().
+) -> None:
+    """Raise :class:`BrokenPromise`, naming every promise broken, unless *agent* keeps its seam's.
 
     It is asked each of *utterances*, some of which should be its matter, in *context* and in whatever
     context its answers lead to. *same* is false for an agent that may say it differently each time (an
     LLM). Run it in virtual time, where every wait is exact and a blocked loop is seen all the same.
     """
-    if fault := proven(agent):
-        return (fault,)
+    whose = getattr(agent, "name", "") or type(agent).__name__
+    BrokenPromise.unless_kept(f"agent {whose!r}", filter(None, [proven(agent)]))
     async with Crew() as crew:
         trial = _Trial(agent, context or Context(), crew, same=same)
         trial.foresee()
         for utterance in utterances:
             await trial.asked(utterance)
             trial.foresee()
-    return tuple(dict.fromkeys(trial.broken))
+    BrokenPromise.unless_kept(f"agent {whose!r}", trial.broken)
 
 
 @dataclass(frozen=True, slots=True)

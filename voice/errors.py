@@ -16,10 +16,16 @@
         ├── Deadlock           in virtual time nothing can ever happen any more
         └── LedgerError        an account that would not sum
 
-A person sees one line: where, what, and what to do about it.
+A person sees one line: where, what, and what to do about it. :class:`BrokenPromise` stands beside the tree:
+it fails a component's own test, and no call raises it.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class TurnbudgetError(Exception):
@@ -82,3 +88,26 @@ class Deadlock(Defect):
 
 class LedgerError(Defect):
     """An account that would not sum."""
+
+
+class BrokenPromise(AssertionError):  # noqa: N818 - reads as what it is
+    """A component does not keep what its seam promises; raised by the five ``check_*`` functions alone.
+
+    ``whose`` names the component, and ``promises`` lists everything that it broke, in the order it was tried.
+    """
+
+    def __init__(self, whose: str, promises: Iterable[str]) -> None:
+        self.whose = whose
+        self.promises = tuple(dict.fromkeys(promises))
+        super().__init__(whose, self.promises)
+
+    def __str__(self) -> str:
+        count = "a promise" if len(self.promises) == 1 else f"{len(self.promises)} promises"
+        return "\n  - ".join((f"{self.whose} breaks {count}:", *self.promises))
+
+    @classmethod
+    def unless_kept(cls, whose: str, broken: Iterable[str]) -> None:
+        """Raise the exception if *broken* names anything."""
+        promises = tuple(broken)
+        if promises:
+            raise cls(whose, promises)

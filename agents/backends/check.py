@@ -1,4 +1,4 @@
-"""What any backend owes an agent, as a check that its maker can run."""
+"""What any backend owes an agent, as a check that its maker can run: ``await check_backend(mine)``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt
 from turnbudget.agents.backends.running import closing
+from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
@@ -22,10 +23,10 @@ GONE_US: Final = 50 * MS
 """How long leaving may take."""
 
 
-async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> tuple[str, ...]:
-    """Return every promise of ``Backend`` that this one breaks, none if ().
+async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> None:
+    """Raise :class:`BrokenPromise`, naming every promise broken, unless *backend* keeps its seam's.
 
-    It asks *prompt*, which should have an answer of several words, five times, and closes the backend.
+    It asks *prompt*, which should have an answer of several words, seven times, and closes the backend.
     """
     broken: list[str] = []
     try:
@@ -39,11 +40,11 @@ async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> tuple[str,
         broken += await _cancels(backend, prompt)
         broken += await _refuses(backend, prompt)
         broken += await _answers(backend, prompt)
-    except BackendError as error:
-        broken.append(f"a plain prompt raises: {error}")
+    except* Exception as raised:  # noqa: BLE001 - whatever it raises is the finding
+        broken += [f"a plain prompt raises: {error}" for error in raised.exceptions]
     finally:
         await backend.aclose()
-    return tuple(broken)
+    BrokenPromise.unless_kept(f"backend {getattr(backend, 'name', '')!r}", broken)
 
 
 async def _answers(backend: Backend, prompt: Prompt) -> list[str]:

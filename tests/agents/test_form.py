@@ -262,11 +262,8 @@ async def test_its_state_travels_as_json():
 
 async def test_it_keeps_what_an_agent_promises():
     turns = ("transfer 135 dollars", "banana", "savings", "checking", "no", "300", "yes")
-    assert await check_agent(transfer(), turns) == ()
-    assert (
-        await check_agent(bill(), ("pay a bill", "fossil gas", "76 first street", "harper valley", "90210"))
-        == ()
-    )
+    await check_agent(transfer(), turns)
+    await check_agent(bill(), ("pay a bill", "fossil gas", "76 first street", "harper valley", "90210"))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.asr.text import is_words, normalise
+from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 
@@ -37,59 +38,71 @@ async def check_transcriber(
     at: int = 0,
     knows_silence: bool = True,
 ) -> None:
-    """Raise ``AssertionError``, naming the promise broken, unless what *make* returns keeps them all.
+    """Raise :class:`BrokenPromise`, naming every promise broken, unless what *make* returns keeps them all.
 
     *sound* is speech (16 kHz int16) in which *words* are heard, and stands at sample *at* in its media.
     *knows_silence* is false for an engine that plays a script and cannot tell silence from speech.
     """
     before = set(threading.enumerate())
     transcriber = make()
-    _hold(bool(transcriber.name), "a transcriber has a name")
-    await transcriber.warm()
-    await transcriber.warm()
     trial = _Trial(transcriber, sound, words, at)
+    trial.hold(bool(getattr(transcriber, "name", "")), "a transcriber has a name")
     for promise in (
+        trial.warms,
         trial.hears,
         trial.tells,
         trial.holds_nobody,
         trial.goes_on,
         trial.waits_again,
         trial.keeps_apart,
+        *([trial.knows_silence] if knows_silence else []),
+        transcriber.aclose,
     ):
-        await promise()
-    if knows_silence:
-        await trial.knows_silence()
-    await transcriber.aclose()
+        try:
+            await promise()
+        except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+            trial.broken.append(f"it raises {error!r}")
     left = [thread.name for thread in threading.enumerate() if thread not in before]
-    _hold(not left, f"aclose leaves no thread, but {', '.join(left)} is left")
+    trial.hold(not left, f"aclose leaves no thread, but {', '.join(left)} is left")
+    BrokenPromise.unless_kept(type(transcriber).__name__, trial.broken)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A transcriber and the speech it is tried with."""
+    """A transcriber, the speech it is tried with, and the promises that it did not keep."""
 
     transcriber: Transcriber
     sound: Int16
     words: Sequence[str]
     at: int
+    broken: list[str] = field(default_factory=list)
+
+    def hold(self, kept: bool, promise: str) -> None:  # noqa: FBT001 - reads as a sentence
+        """Note *promise* as broken unless it is *kept*."""
+        if not kept:
+            self.broken.append(promise)
+
+    async def warms(self) -> None:
+        await self.transcriber.warm()
+        await self.transcriber.warm()
 
     async def hears(self) -> None:
         dictation = self._begin()
-        _hold(not dictation.partial, "nothing is heard before anything was fed")
+        self.hold(not dictation.partial, "nothing is heard before anything was fed")
         _feed(dictation, self.sound)
         dictation.pause()
         _feed(dictation, audio.silence(10 * audio.FRAME))
         transcript = await dictation.final()
         self._hold_heard(transcript, "speech is heard")
-        _hold(transcript.text == (await dictation.final()).text, "the final text may be asked for twice")
+        self.hold(transcript.text == (await dictation.final()).text, "the final text may be asked for twice")
         now = clock.now()
-        _hold(
+        self.hold(
             all(work.began_us <= work.ended_us <= now for work in transcript.work),
             "work began before it ended, and has ended",
         )
         began = audio.us(self.at)
         ended = began + audio.us(self.sound.size) + EDGE_US
-        _hold(
+        self.hold(
             all(began <= word.began_us <= word.ended_us <= ended for word in transcript.words),
             "words stand inside their sound, on the media's clock",
         )
@@ -99,20 +112,20 @@ class _Trial:
         dictation = listener.dictation = self._begin(listener)
         with listener.inside():
             _feed(dictation, self.sound)
-            _hold(not dictation.whole, "nothing is whole before a pause")
+            self.hold(not dictation.whole, "nothing is whole before a pause")
             self._pause(dictation)
             at_once = dictation.whole
         await listener.wait()
-        _hold(at_once or dictation.whole == listener.was_whole, "that the text is whole is told")
+        self.hold(at_once or dictation.whole == listener.was_whole, "that the text is whole is told")
         with listener.inside():
             dictation.resume()
-            _hold(not dictation.whole, "a pause that was not the end has no whole text")
+            self.hold(not dictation.whole, "a pause that was not the end has no whole text")
             self._pause(dictation)
         await listener.wait()
-        _hold(not listener.out_of_turn, "changes are told when work has ended, not from inside a method")
+        self.hold(not listener.out_of_turn, "changes are told when work has ended, not from inside a method")
         whole, partial = dictation.whole, dictation.partial
         text = (await dictation.final()).text
-        _hold(not whole or text == partial, f"a whole text is final, but {partial!r} became {text!r}")
+        self.hold(not whole or text == partial, f"a whole text is final, but {partial!r} became {text!r}")
         dictation.drop()
 
     async def holds_nobody(self) -> None:
@@ -124,7 +137,7 @@ class _Trial:
         held = clock.now() - began
         dictation.drop()
         dictation.drop()
-        _hold(held <= HELD_US * (calls + 2), f"feed, pause and resume return at once, not after {held} µs")
+        self.hold(held <= HELD_US * (calls + 2), f"feed, pause and resume return at once, not in {held} µs")
 
     async def goes_on(self) -> None:
         dictation = self._begin()
@@ -153,14 +166,14 @@ class _Trial:
         heard = await asyncio.gather(one.final(), other.final(), nothing.final())
         for transcript in heard[:2]:
             self._hold_heard(transcript, "two utterances at once do not disturb each other")
-        _hold(heard[2].text == "", "an utterance without sound has no text")
+        self.hold(heard[2].text == "", "an utterance without sound has no text")
 
     async def knows_silence(self) -> None:
         dictation = self._begin()
         _feed(dictation, audio.silence(2 * audio.RATE))
         dictation.pause()
         text = (await dictation.final()).text
-        _hold(not is_words(text), f"silence has no words, not {text!r}")
+        self.hold(not is_words(text), f"silence has no words, not {text!r}")
 
     def _begin(self, changed: Callable[[], None] = lambda: None) -> Dictation:
         return self.transcriber.begin(self.at, changed)
@@ -174,7 +187,7 @@ class _Trial:
     def _hold_heard(self, transcript: Transcript, promise: str) -> None:
         heard = normalise(transcript.text).split()
         missed = [word for word in self.words if normalise(word) not in heard]
-        _hold(not missed, f"{promise}, but {', '.join(missed)} is not in {transcript.text!r}")
+        self.hold(not missed, f"{promise}, but {', '.join(missed)} is not in {transcript.text!r}")
 
 
 class _Listener:
@@ -213,8 +226,3 @@ def _feed(dictation: Dictation, sound: Int16) -> int:
     for at in range(0, sound.size, audio.FRAME):
         dictation.feed(sound[at : at + audio.FRAME])
     return -(-sound.size // audio.FRAME)
-
-
-def _hold(kept: bool, promise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not kept:
-        raise AssertionError(promise)

@@ -1,4 +1,4 @@
-"""What any synthesizer owes a call, as a check that its maker can run."""
+"""What any synthesizer owes a call, as a check that its maker can run: ``await check_synthesizer(mine)``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from turnbudget.voice.errors import TtsError
+from turnbudget.voice.errors import BrokenPromise, TtsError
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
@@ -22,8 +22,8 @@ GRACE_US: Final = 100 * MS
 """A refusal may come so long after the Budget has ended: the loop has other things to do."""
 
 
-async def check_synthesizer(synthesizer: Synthesizer) -> tuple[str, ...]:
-    """Return every promise of ``Synthesizer`` that this one breaks, none if ().
+async def check_synthesizer(synthesizer: Synthesizer) -> None:
+    """Raise :class:`BrokenPromise`, naming every promise broken, unless *synthesizer* keeps its seam's.
 
     It warms, renders and closes it; a render may take 10 s here.
     """
@@ -44,11 +44,11 @@ async def check_synthesizer(synthesizer: Synthesizer) -> tuple[str, ...]:
             broken += await _refusal(synthesizer, text, SECOND)
         broken += await _refusal(synthesizer, TEXTS[1], 0)
         broken += _faults(TEXTS[0], await synthesizer.render(TEXTS[0], Budget.of(10 * SECOND)))
-    except TtsError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
         broken.append(f"a plain text raises: {error}")
     finally:
         await synthesizer.aclose()
-    return tuple(broken)
+    BrokenPromise.unless_kept(type(synthesizer).__name__, broken)
 
 
 def _faults(text: str, speech: Speech) -> list[str]:

@@ -54,7 +54,7 @@ def by_number(timings):
     ids=["fast", "accurate", "race", "hedge", "nested"],
 )
 async def test_every_mode_keeps_the_promises_of_a_backend(mode):
-    assert await check_backend(mode()) == ()
+    await check_backend(mode())
 
 
 async def test_fast_asks_the_fast_one_and_nobody_else():

@@ -10,7 +10,7 @@ from provider import PROMPT, heard
 from turnbudget.agents.backends.backend import BackendError, Delta, ToolCall
 from turnbudget.agents.backends.check import check_backend
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from turnbudget.voice.errors import TurnbudgetError
+from turnbudget.voice.errors import BrokenPromise, TurnbudgetError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
@@ -18,7 +18,7 @@ from turnbudget.voice.time.clock import MS, SECOND
 
 async def test_it_keeps_the_promises_of_a_backend():
     backend = ScriptedBackend(says("One, two, three."))
-    assert await check_backend(backend) == ()
+    await check_backend(backend)
     assert backend.busy == 0
 
 
@@ -111,12 +111,13 @@ class Bad(ScriptedBackend):
     ],
 )
 async def test_the_kit_finds(fault, finding):
-    broken = await check_backend(Bad(fault))
-    assert any(finding in line for line in broken), broken
+    with pytest.raises(BrokenPromise) as caught:
+        await check_backend(Bad(fault))
+    assert any(finding in line for line in caught.value.promises), caught.value
 
 
 async def test_the_kit_finds_nothing_wrong_with_what_bad_is_made_of():
-    assert await check_backend(Bad("")) == ()
+    await check_backend(Bad(""))
 
 
 def test_an_error_of_a_backend_is_one_of_the_tree():

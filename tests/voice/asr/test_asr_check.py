@@ -9,6 +9,7 @@ import pytest
 from turnbudget.voice.asr.check import check_transcriber
 from turnbudget.voice.asr.scripted import Scripted, ScriptedDictation, Take
 from turnbudget.voice.asr.transcriber import Word
+from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 
@@ -41,7 +42,7 @@ def made(dictation):
 
 
 async def refused(make, promise, **options):
-    with pytest.raises(AssertionError, match=promise):
+    with pytest.raises(BrokenPromise, match=promise):
         await check_transcriber(make, SOUND, ["hello", "there"], **options)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from turnbudget.voice.errors import TtsError
+from turnbudget.voice.errors import BrokenPromise, TtsError
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import SECOND
@@ -47,13 +47,19 @@ class Broken(ScriptedSynthesizer):
     ],
 )
 async def test_a_broken_promise_is_named(changes, finding):
-    assert any(finding in found for found in await check_synthesizer(Careless(**changes)))
+    with pytest.raises(BrokenPromise) as caught:
+        await check_synthesizer(Careless(**changes))
+    assert any(finding in found for found in caught.value.promises)
 
 
 async def test_speaking_what_cannot_be_spoken_and_without_time_is_found():
-    assert len(await check_synthesizer(Talkative())) == 4
+    with pytest.raises(BrokenPromise, match="breaks 4 promises") as caught:
+        await check_synthesizer(Talkative())
+    assert len(caught.value.promises) == 4
 
 
 async def test_a_voice_that_only_raises_is_found():
-    (finding,) = await check_synthesizer(Broken())
+    with pytest.raises(BrokenPromise, match="breaks a promise:") as caught:
+        await check_synthesizer(Broken())
+    [finding] = caught.value.promises
     assert finding.startswith("a plain text raises: out of order")

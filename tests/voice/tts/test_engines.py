@@ -40,7 +40,7 @@ async def speaking(name):
 
 @both
 async def test_a_real_voice_keeps_the_promises_of_a_synthesizer(name):
-    assert await check_synthesizer(choose(name)[0]) == ()
+    await check_synthesizer(choose(name)[0])
 
 
 @espeak
