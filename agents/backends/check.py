@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt
-from turnbudget.agents.backends.running import closing
+from turnbudget.agents.backends.contest import closing
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

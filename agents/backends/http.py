@@ -2,41 +2,67 @@
 
 aiohttp's own time-outs are off: the Budget ends every wait. A connection is made before a call needs it and
 goes back to the pool when a body has been read to its end; leaving earlier closes it at once, which is how
-a provider learns that nobody listens any more.
+a provider learns that nobody listens any more. A refusal says whether and when another try makes sense.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 from yarl import URL
 
-from turnbudget.agents.backends.backend import BackendError, Stopwatch
-from turnbudget.agents.backends.loose import loaded
-from turnbudget.agents.backends.refusal import OK, refused
+from turnbudget.agents.backends.backend import BackendError, Secret, Stopwatch
+from turnbudget.agents.backends.reader import complaint, loaded
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
-from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from turnbudget.agents.backends.secret import Secret
     from turnbudget.voice.time.budget import Budget
+
 
 KEPT_S: Final = 300
 """Seconds an idle connection is kept: longer than a caller is silent."""
+
+
 DEAD: Final = 4
 """Dead pooled connections in a row before the next is not tried."""
+
+
 BODY_US: Final = 200 * MS
 """How long the reason for a refusal is waited for."""
+
+
 BODY: Final = 1 << 16
+
+
 TOLD: Final = 200
 """Characters of a provider's own words in an error."""
+
+
 LOST: Final = "the connection was lost"
+
+
+OK: Final = 200
+
+
+LIMITED: Final = 429
+
+
+PASSING: Final = frozenset((408, 425, 500, 502, 503, 504, 529))
+"""Refusals that may be over at the next attempt; 429 is one only if it says when."""
+
+
+REMEDIES: Final = {401: "check the key", 403: "check the key", 404: "check the URL and the model"}
+
+
 _KINDS: Final[tuple[tuple[type[Exception], str, str, bool], ...]] = (
     (aiohttp.ClientConnectorDNSError, "the name {host!r} has no address", "check URL and network", False),
     (aiohttp.ClientSSLError, "no secure connection to {host}:{port}: {detail}", "check the URL", False),
@@ -266,3 +292,39 @@ async def _reused(_: object, context: SimpleNamespace, __: object) -> None:
     if traced := context.trace_request_ctx:
         traced.reused = True
         traced.watch.connected(reused=True)
+
+
+def refused(status: int, body: bytes, headers: Mapping[str, str]) -> BackendError:
+    """Return the error that a response with another *status* than OK is."""
+    wait_us = retry_after(headers)
+    try:
+        says = complaint(loaded(body.decode("utf-8", "replace")))
+    except BackendError:
+        says = ""
+    return BackendError(
+        f"HTTP {status}: {says}" if says else f"HTTP {status}",
+        status=status,
+        retry_after_us=wait_us,
+        again=status in PASSING or (status == LIMITED and wait_us is not None),
+        remedy=REMEDIES.get(status, ""),
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> int | None:
+    """Return the wait that *headers* ask for, in µs: seconds, milliseconds, or a date.
+
+    A date is measured from the response's own ``Date``, so that no two clocks are compared.
+    """
+    asked = headers.get("retry-after", "").strip()
+    for text, unit in ((headers.get("retry-after-ms", ""), MS), (asked, SECOND)):
+        if text.replace(".", "", 1).isdecimal() and text.isascii():
+            return round(float(text[:12]) * unit)
+    try:
+        then = parsedate_to_datetime(asked)
+        said = headers.get("date") or ""
+        today = parsedate_to_datetime(said) if said else datetime.fromisoformat(clock.label() or "")
+    except (ValueError, OverflowError):  # a year that no calendar has
+        return None
+    aware = (day if day.tzinfo else day.replace(tzinfo=UTC) for day in (then, today))
+    wait = next(aware) - next(aware)
+    return max(0, round(wait.total_seconds() * SECOND))

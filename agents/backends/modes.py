@@ -20,9 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import Prompt, nobody
-from turnbudget.agents.backends.contest import Contest
-from turnbudget.agents.backends.plan import PATIENCE, Patience, Plan
-from turnbudget.agents.backends.running import closing
+from turnbudget.agents.backends.contest import PATIENCE, Contest, Patience, Plan, closing
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.time.clock import MS

@@ -1,34 +1,38 @@
 """One serving instance, simulated step by step and shared by all calls of a process.
 
 It is an account, settled up to now whenever somebody looks: between two looks nothing can change that was
-not known before, so steps, deliveries and departures are the same as if it had run on its own. Those who
-wait for tokens keep its watch (:mod:`turnbudget.agents.simulated.watch`). Nothing of a finished request is
+not known before, so steps, deliveries and departures are the same as if it had run on its own. Of those
+who wait for tokens one sleeps for all until the next instant at which anything happens, so a step costs one
+timer however many requests there are, and an idle machine costs nothing. Nothing of a finished request is
 kept but its place in the prompt cache, which is as large as the memory beside the weights.
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from turnbudget.agents.backends.attempt import recorded
 from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch, nobody
 from turnbudget.agents.simulated.physics import priced
 from turnbudget.agents.simulated.prefixes import pieces, size
-from turnbudget.agents.simulated.ride import Ride
-from turnbudget.agents.simulated.scheduler import Scheduler
-from turnbudget.agents.simulated.watch import Watch
+from turnbudget.agents.simulated.scheduler import Ride, Scheduler
 from turnbudget.agents.simulated.words import Echo
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from turnbudget.agents.backends.backend import Prompt, Timing, Told
     from turnbudget.agents.simulated.hardware import Instance
     from turnbudget.agents.simulated.words import Words
     from turnbudget.voice.time.budget import Budget
+
+
+W = TypeVar("W")
+
 
 FORGET: Final = 64
 """So many deadlines of those who left are not worth sweeping."""
@@ -141,3 +145,64 @@ class Engine:
         ends = self._deadlines[0][0] if self._deadlines else clock.now()
         happens = self._scheduler.due()
         return ends if happens is None else min(ends, happens)
+
+
+class Watch(Generic[W]):
+    """Many wait for one machine, and one of them sleeps for all: no task of the machine's own runs free.
+
+    Whoever waits while nobody keeps the watch sleeps until the next instant at which anything happens, then
+    settles the machine's account up to now, which wakes those whom it concerns. Whoever leaves hands the
+    watch over.
+    """
+
+    def __init__(self, settle: Callable[[], None], due: Callable[[], int]) -> None:
+        """*settle* brings the machine up to now and calls :meth:`wake`; *due* is when that is next needed."""
+        self._settle = settle
+        self._due = due
+        self._waiting: dict[W, asyncio.Future[bool]] = {}
+        self._sentry: W | None = None
+        self._until = 0
+
+    def wake(self, who: W) -> None:
+        """Tell *who* that there is news; nothing if it does not wait."""
+        woken = self._waiting.pop(who, None)
+        if woken and not woken.done():
+            woken.set_result(True)
+
+    async def wait(self, who: W) -> None:
+        """Return when *who* is woken."""
+        try:
+            while not await self._wait_once(who):
+                pass
+        finally:
+            self._waiting.pop(who, None)
+            if self._sentry is who:
+                self._sentry = None
+            self._hand_over()
+
+    async def _wait_once(self, who: W) -> bool:
+        """Wait as a sentry or behind one; say whether there is news."""
+        woken: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[who] = woken
+        due = self._due()
+        if self._sentry is not None and self._until <= due:
+            return await woken
+        self._sentry, self._until = who, due
+        async with clock.move_on_at(due):
+            await woken
+        if self._sentry is who:
+            self._sentry = None
+        if woken.cancelled():  # by the scope: it is time
+            again: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._waiting[who] = again
+            self._settle()
+            return again.done()
+        return woken.result()
+
+    def _hand_over(self) -> None:
+        """Let one of those who wait keep the watch."""
+        if self._sentry is None and self._waiting:
+            who = next(iter(self._waiting))
+            woken = self._waiting.pop(who)
+            if not woken.done():
+                woken.set_result(False)

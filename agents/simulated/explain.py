@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnbudget.agents.simulated import physics
-from turnbudget.agents.simulated.constant import origin, weakest
-from turnbudget.agents.simulated.hardware import Instance
+from turnbudget.agents.simulated.hardware import Instance, origin, weakest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnbudget.agents.simulated.constant import Mark
+    from turnbudget.agents.simulated.endpoint import Remote
+    from turnbudget.agents.simulated.hardware import Mark
     from turnbudget.agents.simulated.presets import Preset
-    from turnbudget.agents.simulated.remote import Remote
 
 
 @dataclass(frozen=True, slots=True)

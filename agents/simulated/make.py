@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
-from turnbudget.agents.simulated.constant import AS_OF, Constant, Mark
-from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.endpoint import Endpoint, Remote
 from turnbudget.agents.simulated.engine import Engine
-from turnbudget.agents.simulated.hardware import Instance
+from turnbudget.agents.simulated.hardware import AS_OF, Constant, Instance, Mark
 from turnbudget.agents.simulated.presets import PRESETS
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from turnbudget.agents.simulated import physics
-from turnbudget.agents.simulated.constant import marked
-from turnbudget.agents.simulated.hardware import Chip, Instance, Machine, Model, Speculation
+from turnbudget.agents.simulated.hardware import Chip, Instance, Machine, Model, Speculation, marked
 from turnbudget.agents.simulated.law import fitted
-from turnbudget.agents.simulated.predict import Load, predict
-from turnbudget.agents.simulated.presets import LLAMA_8B, LLAMA_70B, instance
-from turnbudget.agents.simulated.published import APIS
+from turnbudget.agents.simulated.physics import Load, predict
+from turnbudget.agents.simulated.presets import APIS, LLAMA_8B, LLAMA_70B, instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from turnbudget.agents.backends.secret import Secret
+from turnbudget.agents.backends.backend import Secret
 from turnbudget.voice.errors import ConfigError
 
 PASSWORD: Final = "TURNBUDGET_MQTT_PASSWORD"  # noqa: S105 - where a password is, not one

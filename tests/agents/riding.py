@@ -6,8 +6,7 @@ from contextlib import aclosing
 from random import Random
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt
-from turnbudget.agents.simulated.ride import Ride
-from turnbudget.agents.simulated.scheduler import Scheduler
+from turnbudget.agents.simulated.scheduler import Ride, Scheduler
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import SECOND

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from stage import Played, after, check_account, play
 
+from turnbudget.agents.backends.contest import Plan
 from turnbudget.agents.backends.modes import Mode
-from turnbudget.agents.backends.plan import Plan
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
 from turnbudget.agents.solo import LlmResponder
 from turnbudget.voice.time.clock import MS, SECOND

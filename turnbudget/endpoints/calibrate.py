@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from turnbudget.agents.simulated.endpoint import Remote
 from turnbudget.agents.simulated.law import Law
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.endpoints import fit
 from turnbudget.endpoints.samples import alone, by_kind, cache_block, placed, tokens
 from turnbudget.voice.errors import ConfigError

@@ -14,8 +14,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from turnbudget.agents.simulated.endpoint import Remote
 from turnbudget.agents.simulated.make import dump
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.endpoints.calibrate import judge, preset
 from turnbudget.endpoints.fit import percentile
 from turnbudget.endpoints.presets import ms

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import BackendError
-from turnbudget.agents.backends.running import closing
+from turnbudget.agents.backends.contest import closing
 from turnbudget.agents.simulated.prefixes import count
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

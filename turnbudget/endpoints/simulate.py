@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from turnbudget.agents.backends.backend import BackendError, Delta, Message, Prompt
-from turnbudget.agents.backends.running import closing
-from turnbudget.agents.simulated.ride import CUT
+from turnbudget.agents.backends.contest import closing
+from turnbudget.agents.simulated.scheduler import CUT
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

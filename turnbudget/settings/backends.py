@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from turnbudget.agents.backends import modes
 from turnbudget.agents.backends.anthropic import AnthropicBackend
 from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.contest import Plan
 from turnbudget.agents.backends.modes import Mode
 from turnbudget.agents.backends.openai import OpenAIBackend
-from turnbudget.agents.backends.plan import Plan
 from turnbudget.agents.backends.responses_ws import ResponsesBackend
 from turnbudget.agents.simulated import make as simulated
 from turnbudget.agents.simulated.words import Table

@@ -25,9 +25,9 @@ from provider import (
 
 from turnbudget.agents.backends import modes
 from turnbudget.agents.backends.backend import BackendError
+from turnbudget.agents.backends.contest import Patience
+from turnbudget.agents.backends.http import retry_after
 from turnbudget.agents.backends.openai import OpenAIBackend
-from turnbudget.agents.backends.plan import Patience
-from turnbudget.agents.backends.refusal import retry_after
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget, Cost, Forecast
 from turnbudget.voice.time.clock import MS, SECOND

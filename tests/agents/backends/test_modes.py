@@ -11,8 +11,8 @@ from provider import heard
 from turnbudget.agents.backends import modes
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt, ToolCall
 from turnbudget.agents.backends.check import check_backend
+from turnbudget.agents.backends.contest import Patience
 from turnbudget.agents.backends.openai import OpenAIBackend
-from turnbudget.agents.backends.plan import Patience
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from turnbudget.agents.backends.backend import BackendError
-from turnbudget.agents.backends.chat import ChatReader
+from turnbudget.agents.backends.openai import ChatReader
 from turnbudget.agents.backends.sse import Event, EventStream
 
 EVENTS = [Event('{"a": "Zoë 👍"}'), Event("{}", "ping"), Event("[DONE]")]

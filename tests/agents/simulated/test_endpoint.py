@@ -13,11 +13,10 @@ from riding import ask, fails, prompt
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt
 from turnbudget.agents.backends.check import check_backend
-from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.endpoint import Endpoint, Remote
 from turnbudget.agents.simulated.hardware import Price
 from turnbudget.agents.simulated.prefixes import FRAME
 from turnbudget.agents.simulated.presets import PRESETS
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.agents.simulated.words import Script
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

@@ -15,10 +15,9 @@ from turnbudget.agents.backends.check import check_backend
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.explain import constants
 from turnbudget.agents.simulated.hardware import Schedule, Speculation
-from turnbudget.agents.simulated.predict import Load, predict
+from turnbudget.agents.simulated.physics import Load, predict
 from turnbudget.agents.simulated.presets import PRESETS, instance
-from turnbudget.agents.simulated.ride import Ride
-from turnbudget.agents.simulated.scheduler import Scheduler
+from turnbudget.agents.simulated.scheduler import Ride, Scheduler
 from turnbudget.agents.simulated.words import Script
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock

@@ -7,15 +7,13 @@ from msgspec.structs import replace
 from riding import ask, prompt
 
 from turnbudget.agents.backends.backend import Message
-from turnbudget.agents.simulated.constant import Constant, origin, weakest
-from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.endpoint import Endpoint, Remote
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.explain import explain, total
-from turnbudget.agents.simulated.hardware import Price, Speculation
+from turnbudget.agents.simulated.hardware import Constant, Price, Speculation, origin, weakest
 from turnbudget.agents.simulated.make import dump, find, load, make, read
 from turnbudget.agents.simulated.prefixes import Prefixes, count, pieces
 from turnbudget.agents.simulated.presets import PRESETS, instance
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.agents.simulated.words import Echo, Recorded, Script, Table
 from turnbudget.voice.errors import ConfigError
 

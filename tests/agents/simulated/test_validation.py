@@ -14,8 +14,7 @@ from turnbudget.agents.simulated.endpoint import Endpoint
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.hardware import Dataflow, Machine, Schedule, Speculation
 from turnbudget.agents.simulated.law import fitted, gathered, hedged, quantile, raced
-from turnbudget.agents.simulated.physics import tokens_a_cycle
-from turnbudget.agents.simulated.predict import Load, predict
+from turnbudget.agents.simulated.physics import Load, predict, tokens_a_cycle
 from turnbudget.agents.simulated.prefixes import FRAME, count
 from turnbudget.agents.simulated.presets import LLAMA_8B, PRESETS, instance
 from turnbudget.agents.simulated.validation import LLAMA2_7B, OUT, PROMPT, Row, on_h100, rows

@@ -12,7 +12,7 @@ import pytest
 from seated import Cable, Deaf, Echo, Says, client, marked, needs_mosquitto, served, until
 
 from turnbudget.agents.agent import Context, Opinion
-from turnbudget.agents.backends.secret import Secret
+from turnbudget.agents.backends.backend import Secret
 from turnbudget.council.remote import wire
 from turnbudget.council.remote.agent import RemoteAgent, Requester
 from turnbudget.council.remote.broker import ask_topic, broker_at, status_topic

@@ -11,10 +11,9 @@ from provider import answer, chunked, provider, whole
 from rich.console import Console
 
 from turnbudget.agents.backends.backend import BackendError
-from turnbudget.agents.simulated.constant import origin
-from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.endpoint import Endpoint, Remote
+from turnbudget.agents.simulated.hardware import origin
 from turnbudget.agents.simulated.make import load, make
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.agents.simulated.words import Script
 from turnbudget.endpoints.probe import describe, measure, probe, write
 from turnbudget.endpoints.probed import probed

@@ -14,12 +14,11 @@ from rich.console import Console
 from riding import ask, fails, prompt
 
 from turnbudget.agents.backends.openai import OpenAIBackend
-from turnbudget.agents.simulated.endpoint import Endpoint
+from turnbudget.agents.simulated.endpoint import Endpoint, Remote
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.explain import explain
 from turnbudget.agents.simulated.prefixes import count, size
 from turnbudget.agents.simulated.presets import PRESETS, instance
-from turnbudget.agents.simulated.remote import Remote
 from turnbudget.agents.simulated.words import Script
 from turnbudget.endpoints.presets import details, explanation, overview
 from turnbudget.endpoints.simulate import serve, serving
