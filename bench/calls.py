@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.events import Happening
     from turnbudget.settings.compose import Studio
-    from turnbudget.testing.caller import Heard
+    from turnbudget.testing.caller import CallerReport
 
 SAYS: Final = ("i want to check my balance", "my savings account please", "no thank you goodbye")
 RAMP_US: Final = 10 * clock.SECOND
@@ -81,7 +81,7 @@ async def open_bank(config: Config) -> Studio:
     return dataclasses.replace(await open_studio(config), transcriber=Tones(SAYS))
 
 
-async def one(session: aiohttp.ClientSession, port: int, number: int, count: int) -> Heard | None:
+async def one(session: aiohttp.ClientSession, port: int, number: int, count: int) -> CallerReport | None:
     """Hold one call; ``None`` if it is not taken."""
     await clock.sleep(RAMP_US * number // count)
     call = f"CA{number:032}"

@@ -25,7 +25,7 @@ from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
 from turnbudget.voice.call.ledger import Ledger
-from turnbudget.voice.call.parts import Entry, Manners, Parts, Phrases
+from turnbudget.voice.call.parts import CallRow, CallSettings, Parts, Phrases
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -90,7 +90,7 @@ async def call(voice: Synthesizer, turns: int, *, ahead: bool) -> list[int]:
     phrase = await voice.render("One moment.")
     shelf, reference = Shelf(voice), Reference()
     await shelf.warm([SAYS])
-    line, rows = Line(caller(turns), reference), list[Entry]()
+    line, rows = Line(caller(turns), reference), list[CallRow]()
     responder = Council([Seat(Answers())], call="bench")
     parts = Parts(
         line=line,
@@ -103,7 +103,7 @@ async def call(voice: Synthesizer, turns: int, *, ahead: bool) -> list[int]:
         phrases=Phrases(phrase, phrase, phrase),
         ahead=Speculation(responder, shelf.for_call(), BOUNDS, Ranks()) if ahead else None,
     )
-    one = Call(parts, Manners(), rows.append)
+    one = Call(parts, CallSettings(), rows.append)
     line.follow(one)
     await one.run()
     await shelf.aclose()

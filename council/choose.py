@@ -17,7 +17,7 @@ from turnbudget.council.opinions import sense
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
 
-    from turnbudget.council.convene import Heard
+    from turnbudget.council.convene import HeardOpinion
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,18 @@ class State:
 class Ruling:
     """The choice and its reasons: one opinion, or none, or two between which the caller must choose."""
 
-    chosen: Heard | None
+    chosen: HeardOpinion | None
     because: str
     good: bool = False
     """Whether it is good enough not to wait for a better one."""
-    doubt: tuple[Heard, ...] = ()
+    doubt: tuple[HeardOpinion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
     """An opinion on the scales: its weight, what was added to it, and who else is of its sense."""
 
-    heard: Heard
+    heard: HeardOpinion
     weight: float
     added: str
     sense: Hashable
@@ -79,20 +79,20 @@ class Weighed:
 
 
 Order: TypeAlias = "Callable[[Weighed], tuple[float, ...]]"
-Chooser: TypeAlias = "Callable[[Sequence[Heard], State, Scales], Ruling]"
+Chooser: TypeAlias = "Callable[[Sequence[HeardOpinion], State, Scales], Ruling]"
 
 
-def by_rank(heard: Sequence[Heard], state: State, scales: Scales = SCALES) -> Ruling:
+def by_rank(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
     """Choose by rank among what is good enough, then by weight."""
     return _choose(heard, state, scales, lambda one: (one.heard.seat.rank, one.weight))
 
 
-def by_weight(heard: Sequence[Heard], state: State, scales: Scales = SCALES) -> Ruling:
+def by_weight(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
     """Choose by weight, then by rank."""
     return _choose(heard, state, scales, lambda one: (one.weight, one.heard.seat.rank))
 
 
-def by_vote(heard: Sequence[Heard], state: State, scales: Scales = SCALES) -> Ruling:
+def by_vote(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
     """Choose the sense with most seats for it, then with most confidence; its weightiest seat speaks."""
     return _choose(
         heard,
@@ -104,7 +104,7 @@ def by_vote(heard: Sequence[Heard], state: State, scales: Scales = SCALES) -> Ru
 
 
 def _choose(
-    heard: Sequence[Heard], state: State, scales: Scales, order: Order, *, votes: bool = False
+    heard: Sequence[HeardOpinion], state: State, scales: Scales, order: Order, *, votes: bool = False
 ) -> Ruling:
     weighed = [one for one in _weigh(heard, state, scales) if one.weight >= scales.least]
     if not weighed:
@@ -139,7 +139,7 @@ def _too_close(best: Weighed, second: Weighed, state: State, scales: Scales) -> 
     )
 
 
-def _weigh(heard: Sequence[Heard], state: State, scales: Scales) -> list[Weighed]:
+def _weigh(heard: Sequence[HeardOpinion], state: State, scales: Scales) -> list[Weighed]:
     senses = [sense(one.opinion) for one in heard]
     voices = Counter(senses)
     backing: dict[Hashable, float] = {}

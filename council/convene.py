@@ -34,7 +34,7 @@ LEFT_BEHIND: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardOpinion:
     """An opinion, whose it is, and when it came."""
 
     place: int
@@ -91,7 +91,7 @@ class Hearing:
         self._crew = crew
         self._notes = notes
         self._left = left
-        self._heard: list[Heard | None] = [None] * len(seats)
+        self._heard: list[HeardOpinion | None] = [None] * len(seats)
         self._lanes: list[Lane] = []
         self._tasks: list[asyncio.Task[None] | None] = []
         self._waiting = [True] * len(seats)
@@ -108,7 +108,7 @@ class Hearing:
         """The highest rank of those who gave an opinion they are sure enough of."""
         self.surest = -1.0
         """The highest confidence heard."""
-        self.taken: Heard | None = None
+        self.taken: HeardOpinion | None = None
         """The opinion that was chosen; it alone stays open when the hearing ends."""
 
     @property
@@ -160,7 +160,7 @@ class Hearing:
         if why:
             self._notes.decide(f"{seat.name}: {outcome}", why)
         if outcome == "heard" and given is not None:
-            self._heard[place] = Heard(place, seat, given, now)
+            self._heard[place] = HeardOpinion(place, seat, given, now)
             self.surest = max(self.surest, given.confidence)
             if given.confidence >= seat.settle and (
                 self.settled_rank is None or seat.rank > self.settled_rank
@@ -177,7 +177,7 @@ class Hearing:
         because = f"{given.confidence:.2f}, {late_ms} ms after the hearing had ended: not used"
         self._notes.decide(f"{self._seats[place].name}: late", because)
 
-    async def until(self, enough: Enough, instant: int) -> tuple[Heard, ...]:
+    async def until(self, enough: Enough, instant: int) -> tuple[HeardOpinion, ...]:
         """Listen until all have answered, *enough* says so, or *instant*; return what came before that."""
         if self.pending and not enough(self):
             self._enough = enough

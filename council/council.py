@@ -18,7 +18,7 @@ from turnbudget.council.choose import SCALES, State
 from turnbudget.council.convene import LeftBehind, convene
 from turnbudget.council.deeds import Deeds
 from turnbudget.council.dialogue import Dialogue
-from turnbudget.council.kept import Begun, Verdict
+from turnbudget.council.kept import Begun, CouncilVerdict
 from turnbudget.council.opinions import dismiss, words
 from turnbudget.council.policies import policy as named
 from turnbudget.council.refine import refined
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from turnbudget.agents.agent import Context, Opinion
     from turnbudget.council.actions import Tool
     from turnbudget.council.choose import Ruling, Scales
-    from turnbudget.council.convene import Heard, Hearing
+    from turnbudget.council.convene import HeardOpinion, Hearing
     from turnbudget.council.dialogue import Opened
     from turnbudget.council.policies import Policy
     from turnbudget.council.seat import Seat
@@ -147,7 +147,7 @@ class Council:
         self._drop()
         if opened.owed:
             return None
-        hearing = Kept(lambda: self._hear(opened, question), Verdict.close, question.crew)
+        hearing = Kept(lambda: self._hear(opened, question), CouncilVerdict.close, question.crew)
         self._begun = begun = Begun(opened, hearing)
         try:
             verdict = await hearing.come()
@@ -184,7 +184,7 @@ class Council:
         if begun:
             begun.hearing.drop()
 
-    async def _take_up(self, opened: Opened, question: Question) -> Verdict:
+    async def _take_up(self, opened: Opened, question: Question) -> CouncilVerdict:
         """Return the verdict of the hearing that was begun on a guess, if it fits, else of a new one."""
         begun, verdict = self._begun, None
         if begun and begun.fits(opened):
@@ -197,10 +197,10 @@ class Council:
 
     # --- hearing -----------------------------------------------------------------------------------
 
-    async def _hear(self, opened: Opened, question: Question) -> Verdict:
+    async def _hear(self, opened: Opened, question: Question) -> CouncilVerdict:
         """Ask the seats, and rule."""
         if opened.owed and not words(opened.asked):
-            return Verdict(self._rule((), opened), None, answered=False)
+            return CouncilVerdict(self._rule((), opened), None, answered=False)
         crew, notes = question.crew, question.notes
         asking = convene(
             self._seats,
@@ -220,7 +220,7 @@ class Council:
             crew.create_task(dismiss(opinion), name="closing a refined draft")
         first_us = hearing.answered_us
         in_time = first_us is not None and first_us < question.budget.ends_us
-        return Verdict(ruling, better or opinion, answered=in_time)
+        return CouncilVerdict(ruling, better or opinion, answered=in_time)
 
     async def _listen(
         self, hearing: Hearing, opened: Opened, question: Question
@@ -243,7 +243,12 @@ class Council:
         return ruling, None
 
     async def _refine(
-        self, ruling: Ruling, heard: tuple[Heard, ...], sound_by: Budget, opened: Opened, question: Question
+        self,
+        ruling: Ruling,
+        heard: tuple[HeardOpinion, ...],
+        sound_by: Budget,
+        opened: Opened,
+        question: Question,
     ) -> Opinion | None:
         refiner = self._policy.refiner
         if not (refiner and ruling.chosen and ruling.good):
@@ -262,14 +267,14 @@ class Council:
     def _any_good(self, hearing: Hearing) -> bool:
         return hearing.surest >= self.scales.good
 
-    def _rule(self, heard: tuple[Heard, ...], opened: Opened) -> Ruling:
+    def _rule(self, heard: tuple[HeardOpinion, ...], opened: Opened) -> Ruling:
         context = opened.context
         state = State(context.asked_by if context.expects else "", opened.standing.doubt)
         return self._policy.choose(heard, state, self.scales)
 
     # --- speaking ----------------------------------------------------------------------------------
 
-    async def _speak(self, verdict: Verdict, opened: Opened, question: Question) -> Reply | None:
+    async def _speak(self, verdict: CouncilVerdict, opened: Opened, question: Question) -> Reply | None:
         """Say what is owed, and what was chosen; do what that promises."""
         under_way = [deed.task for deed in opened.owed if deed.exchange == opened.exchange]
         await clock.wait_until(under_way, question.budget.ends_us)
@@ -295,7 +300,9 @@ class Council:
             return None
         return Reply(" ".join(filter(None, (*owed, text))), self.last.by, self.last.because)
 
-    async def _let_speak(self, chosen: Heard, owed: list[str], opened: Opened, question: Question) -> Reply:
+    async def _let_speak(
+        self, chosen: HeardOpinion, owed: list[str], opened: Opened, question: Question
+    ) -> Reply:
         """Return the chosen opinion as the reply, once its action has been done."""
         name, opinion, action = chosen.seat.name, chosen.opinion, chosen.opinion.action
         because = self.last.because if self.last else ""

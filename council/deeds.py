@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from turnbudget.agents.agent import Action
     from turnbudget.council.actions import Actions, Done
-    from turnbudget.council.convene import Heard
+    from turnbudget.council.convene import HeardOpinion
     from turnbudget.council.dialogue import Dialogue, Opened
     from turnbudget.voice.call.responder import Question
 
@@ -36,7 +36,7 @@ class Deeds:
         return self._actions.begun(self.key(action, opened))
 
     async def act(
-        self, action: Action, chosen: Heard, owed: list[str], opened: Opened, question: Question
+        self, action: Action, chosen: HeardOpinion, owed: list[str], opened: Opened, question: Question
     ) -> AsyncGenerator[str, None]:
         """Do the *action* of the *chosen* opinion; yield what is *owed* with how it ended, and the rest.
 
@@ -59,7 +59,7 @@ class Deeds:
         else:
             await dismiss(opinion)
 
-    def _do(self, action: Action, chosen: Heard, opened: Opened, question: Question) -> Deed:
+    def _do(self, action: Action, chosen: HeardOpinion, opened: Opened, question: Question) -> Deed:
         """Begin the *action* of the *chosen* opinion, which takes effect when that has succeeded."""
         name, opinion = chosen.seat.name, chosen.opinion
         key = self.key(action, opened)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CouncilVerdict:
     """A ruling, with the opinion to speak: the one chosen, or that one refined."""
 
     ruling: Ruling
@@ -35,7 +35,7 @@ class Begun:
     """A hearing on what a turn would be about if the caller's pause were its end."""
 
     opened: Opened
-    hearing: Kept[Verdict]
+    hearing: Kept[CouncilVerdict]
 
     def fits(self, opened: Opened) -> bool:
         """Whether the turn that is *opened* is about the same words, and nothing else has changed."""

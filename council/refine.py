@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from turnbudget.agents.agent import Opinion
     from turnbudget.agents.backends.backend import Backend, Timing
-    from turnbudget.council.convene import Heard
+    from turnbudget.council.convene import HeardOpinion
     from turnbudget.voice.call.responder import Notes
     from turnbudget.voice.time.budget import Budget, Forecast
     from turnbudget.voice.time.crew import Crew
@@ -61,7 +61,7 @@ class Refiner:
         return 0 < self.needs_us() <= budget.left()
 
     async def refine(
-        self, said: str, drafts: Sequence[Heard], best: Opinion, budget: Budget
+        self, said: str, drafts: Sequence[HeardOpinion], best: Opinion, budget: Budget
     ) -> Opinion | None:
         """Return *best* in the words distilled from *drafts*; ``None`` if nothing came of it."""
         listed = "\n".join(f"- {one.opinion.opening} ({one.opinion.confidence:.2f})" for one in drafts)
@@ -109,8 +109,8 @@ class Refiner:
 async def refined(  # noqa: PLR0913 - the attempt, and where its work and its notes belong
     refiner: Refiner,
     said: str,
-    heard: Sequence[Heard],
-    best: Heard,
+    heard: Sequence[HeardOpinion],
+    best: HeardOpinion,
     *,
     sound_by: Budget,
     budget: Budget,

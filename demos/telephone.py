@@ -27,7 +27,7 @@ from turnbudget.testing.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_
 from turnbudget.voice.errors import ConfigError, LineError
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
 from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
-from turnbudget.voice.lines.far.side import Playout
+from turnbudget.voice.lines.far.side import FarPlayout
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
 from turnbudget.voice.lines.twilio_webhook import sign
 from turnbudget.voice.sound import audio
@@ -67,7 +67,7 @@ class Wish:
     patience_us: int = PATIENCE_US
 
 
-class Tape(Playout):
+class Tape(FarPlayout):
     """What is heard, kept."""
 
     def __init__(self, frame: int) -> None:

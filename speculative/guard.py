@@ -24,7 +24,7 @@ WISH: Final = "want"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ShareVerdict:
     """Whether two sentences may share a reply, and why."""
 
     passes: bool
@@ -39,21 +39,21 @@ class Meaning:
     name: Words = ()
 
 
-def may_share(known: str, said: str, *, reply: str | None = None) -> Verdict:
+def may_share(known: str, said: str, *, reply: str | None = None) -> ShareVerdict:
     """Say whether the *reply* known for one caller sentence also fits what this caller *said*.
 
     The name a caller introduces himself with makes no difference if *reply* is given and does not hold it.
     """
     one, other = meaning(known), meaning(said)
     if not one.words or not other.words:
-        return Verdict(passes=False, because="nothing was said to go by")
+        return ShareVerdict(passes=False, because="nothing was said to go by")
     if same(known, said):
-        return Verdict(passes=True, because="the same words")
+        return ShareVerdict(passes=True, because="the same words")
     if one.words != other.words:
-        return Verdict(passes=False, because=_difference(one.words, other.words))
+        return ShareVerdict(passes=False, because=_difference(one.words, other.words))
     if one.name != other.name and (reply is None or {*one.name, *other.name} & {*words_of(reply)}):
-        return Verdict(passes=False, because="name: the reply may hold it")
-    return Verdict(passes=True, because=f'both mean "{" ".join(one.words)}"')
+        return ShareVerdict(passes=False, because="name: the reply may hold it")
+    return ShareVerdict(passes=True, because=f'both mean "{" ".join(one.words)}"')
 
 
 def risks(said: str, expected: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.asr.transcriber import Dictation, Transcriber, Transcript, Word
     from turnbudget.voice.call.call import Call
     from turnbudget.voice.call.ledger import Ledger, Owner
-    from turnbudget.voice.call.parts import Manners, Parts, Phrases
+    from turnbudget.voice.call.parts import CallSettings, Parts, Phrases
     from turnbudget.voice.call.responder import Question, Reply, Responder, Said
     from turnbudget.voice.errors import ComponentError, Defect, TurnbudgetError, UsageError
     from turnbudget.voice.hearing.endpoint import Endpointing
@@ -35,7 +35,7 @@ _HOMES: Final = {
     "Frame": "turnbudget.voice.lines.line",
     "Ledger": "turnbudget.voice.call.ledger",
     "Line": "turnbudget.voice.lines.line",
-    "Manners": "turnbudget.voice.call.parts",
+    "CallSettings": "turnbudget.voice.call.parts",
     "Owner": "turnbudget.voice.call.ledger",
     "Parts": "turnbudget.voice.call.parts",
     "Phrases": "turnbudget.voice.call.parts",
@@ -61,6 +61,7 @@ _HOMES: Final = {
 __all__ = (
     "Budget",
     "Call",
+    "CallSettings",
     "ComponentError",
     "Config",
     "Cost",
@@ -71,7 +72,6 @@ __all__ = (
     "Frame",
     "Ledger",
     "Line",
-    "Manners",
     "Owner",
     "Parts",
     "Phrases",

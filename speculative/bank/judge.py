@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from turnbudget.speculative.bank.bank import Reply
     from turnbudget.speculative.bank.words import Classes
 
-Verdict = Literal["same", "other", "misfit"]
+ReplyVerdict = Literal["same", "other", "misfit"]
 
 OFTEN: Final = 2
 SHARE: Final = 0.2
 
 
-def judge(reply: Reply, replied: str, known: Container[str], choices: Classes) -> Verdict:
+def judge(reply: Reply, replied: str, known: Container[str], choices: Classes) -> ReplyVerdict:
     """Return whether *reply* fits where a person *replied* that, the slots *known* having been told."""
     does, did = moves(reply.says, choices)[:1], moves(replied, choices)
     if not reply.announces and not reply.asks and any(told_something(move) for move in did):

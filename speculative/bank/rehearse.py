@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.speculative.bank.calibration import Trial
 from turnbudget.speculative.bank.exchange import Exchange, Turns, exchanges
-from turnbudget.speculative.bank.judge import Verdict, judge
+from turnbudget.speculative.bank.judge import ReplyVerdict, judge
 from turnbudget.speculative.bank.match import Match, Miss, match
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Rehearsed:
     call: str
     exchange: Exchange
     found: Match | Miss
-    verdict: Verdict | None
+    verdict: ReplyVerdict | None
     trial: Trial | None
     """The likeliest guess, whether or not it may be spoken."""
 

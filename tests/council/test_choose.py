@@ -9,7 +9,7 @@ from panel import Says
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.council.choose import State, by_rank, by_vote, by_weight
-from turnbudget.council.convene import Heard
+from turnbudget.council.convene import HeardOpinion
 from turnbudget.council.seat import Seat
 
 
@@ -20,7 +20,7 @@ def heard(*opinions):
         settings = dict(more[0]) if more else {}
         seat = Seat(Says(name), settings.pop("rank", 0), about=settings.pop("about", ""))
         opening = settings.pop("says", f"This is {name}.")
-        found.append(Heard(place, seat, Opinion(opening, sure, **settings), at_us=0))
+        found.append(HeardOpinion(place, seat, Opinion(opening, sure, **settings), at_us=0))
     return found
 
 

@@ -138,7 +138,7 @@ class Watched(Line):
     async def _frame(self, samples):
         frame = await super()._frame(samples)
         call = self._floor
-        owes = call.settled and bool(call._saying._unanswered or call._later)
+        owes = call.settled and bool(call._replies._unanswered or call._later)
         self.owed_us = self.owed_us + audio.FRAME_US if owes else 0
         self.held_us = self.held_us + audio.FRAME_US if call.mouth.held else 0
         self.worst_owed_us = max(self.worst_owed_us, self.owed_us)
@@ -212,7 +212,7 @@ def check(played, voice, due, noted):
 
     # No word of the caller's is lost, none comes twice.
     kept = [said.text for said in call.history if said.who == "caller"]
-    counted = Counter(" ".join([*kept, call._saying._unanswered]).split())
+    counted = Counter(" ".join([*kept, call._replies._unanswered]).split())
     assert counted == Counter(" ".join(one.text for one in due + noted).split())
 
     # No double talk, no reply twice: the frames say so themselves; and what they say was heard.

@@ -11,7 +11,7 @@ from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
-from turnbudget.voice.call.parts import Manners, Parts, Phrases
+from turnbudget.voice.call.parts import CallSettings, Parts, Phrases
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
@@ -186,7 +186,7 @@ def prepared(*clips, responder=None, voice=None, takes=(), asr=None, **more):
         ahead=more.pop("ahead", None),
     )
     taped = more.pop("taped", True)
-    call = Call(parts, Manners(**more), rows.append, taped=taped)
+    call = Call(parts, CallSettings(**more), rows.append, taped=taped)
     line.follow(call)
     if asr is not None:
         asr.reference = reference.words

@@ -156,7 +156,7 @@ def _seen(single: Sequence[Sample], notes: list[str]) -> _Costs:
     return _Costs(share * slopes, 0.0, first)
 
 
-def _slopes(single: Sequence[Sample], y: Array, notes: list[str]) -> fit.Line:
+def _slopes(single: Sequence[Sample], y: Array, notes: list[str]) -> fit.FittedLine:
     # Each kind counts by its own size: a long prompt's noise is larger, and it is not more true.
     usual = {kind: float(np.median(y[rows])) for kind, rows in by_kind(single).items()}
     weights = np.array([RELEVANT.get(each.kind, ELSE) / max(1.0, usual[each.kind]) for each in single])

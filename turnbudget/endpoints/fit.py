@@ -53,7 +53,7 @@ class Percentile:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FittedLine:
     """``intercept + slopes · x``; a slope is 0 where *intervals* (95 %) say it may be."""
 
     intercept: float
@@ -86,7 +86,7 @@ def interval(of: Callable[[NDArray[np.intp]], float], n: int, seed: int = 0) -> 
     return float(np.quantile(found, 0.025)), float(np.quantile(found, 0.975))
 
 
-def line(x: Array, y: Array, weights: Array | None = None, *, seed: int = 0) -> Line:
+def line(x: Array, y: Array, weights: Array | None = None, *, seed: int = 0) -> FittedLine:
     """Return the line through the medians of *y* (least absolute deviation), with nothing below 0.
 
     A row of *weights* counts so much. A slope whose interval holds 0 is 0, and the others are fitted without.
@@ -101,7 +101,7 @@ def line(x: Array, y: Array, weights: Array | None = None, *, seed: int = 0) -> 
     slopes = np.zeros(x.shape[1])
     slopes[sure] = kept
     bounds = tuple((float(least), float(most)) for least, most in zip(low, high, strict=True))
-    return Line(float(intercept), tuple(float(slope) for slope in slopes), bounds)
+    return FittedLine(float(intercept), tuple(float(slope) for slope in slopes), bounds)
 
 
 def _slopes(x: Array, y: Array, weight: Array) -> Array:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.records import Row
     from turnbudget.settings.compose import Studio
-    from turnbudget.voice.call.parts import Entry
+    from turnbudget.voice.call.parts import CallRow
     from turnbudget.voice.lines.line import Line
 
 LOOK_US: Final = 100 * clock.MS
@@ -73,8 +73,10 @@ class LiveCall:
         self._reference = Reference()
         self._around = around or Around()
         parts = studio.parts(line, self._reference, words=False)
-        manners = replace(studio.manners, half_duplex=half_duplex, transfers=transfers, parting_us=parting_us)
-        self._call = Call(parts, manners, self._entry, taped=writer is not None or sound is not None)
+        settings = replace(
+            studio.call_settings, half_duplex=half_duplex, transfers=transfers, parting_us=parting_us
+        )
+        self._call = Call(parts, settings, self._entry, taped=writer is not None or sound is not None)
         self._responder = parts.responder
         self.recording = self._around.recording
         """Whether there is consent; it can be paused while something is said that may not be kept."""
@@ -132,7 +134,7 @@ class LiveCall:
                 partial(text)
                 last = text
 
-    def _entry(self, entry: Entry) -> None:
+    def _entry(self, entry: CallRow) -> None:
         """Take a turn's account as it ends."""
         new = row(
             self._name,

@@ -34,7 +34,7 @@ LATEST_MS: Final = 600_000
 """A side that begins later than ten minutes into the call is a slip of the pen."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """One segment of a transcript, as far as it concerns us."""
 
     speaker_role: str
@@ -97,10 +97,10 @@ def wanted_of(metadata: Path) -> Wanted | None:
         return None
 
 
-def _lines(transcript: Path) -> list[Line]:
+def _lines(transcript: Path) -> list[TranscriptLine]:
     try:
         # Not msgspec's own decoder: half a character, which it refuses, costs one letter and not the call.
-        return msgspec.convert(json.loads(transcript.read_bytes()), list[Line])
+        return msgspec.convert(json.loads(transcript.read_bytes()), list[TranscriptLine])
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise _no_transcript(str(transcript), error) from None
 
@@ -111,7 +111,7 @@ def _no_transcript(where: str, error: Exception) -> UsageError:
     )
 
 
-def _segment(line: Line) -> Segment:
+def _segment(line: TranscriptLine) -> Segment:
     began = line.offset_ms * clock.MS
     texts = legible(line.human_transcript).split()
     spoken = [text for text in texts if is_words(text)]
@@ -128,7 +128,7 @@ def _segment(line: Line) -> Segment:
     return Segment(words[0].began_us, words[-1].ended_us, tuple(words))
 
 
-def _times(line: Line, count: int) -> list[tuple[int, int]]:
+def _times(line: TranscriptLine, count: int) -> list[tuple[int, int]]:
     """Return where each of *count* words begins and ends, in µs from the segment's beginning.
 
     Where a person wrote down more words than were timed, or fewer, they share the times in their order: the
@@ -147,7 +147,7 @@ def _times(line: Line, count: int) -> list[tuple[int, int]]:
     return [(at(word, ends=False), at(word + 1, ends=True)) for word in range(count)]
 
 
-def _odd_length(sound: Recording, lines: list[Line], where: str) -> tuple[str, ...]:
+def _odd_length(sound: Recording, lines: list[TranscriptLine], where: str) -> tuple[str, ...]:
     """Return what is odd about the length of *sound*; raises UsageError if the *lines* do not fit into it."""
     ended_us = max(line.start_ms + line.duration_ms for line in lines) * clock.MS
     says = f"{sound.us / clock.SECOND:.1f} s of sound at {sound.source_rate} Hz"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.records import Row
     from turnbudget.settings.compose import Studio
     from turnbudget.voice.asr.reference import WordErrors
-    from turnbudget.voice.call.parts import Entry
+    from turnbudget.voice.call.parts import CallRow
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.lines.recording import Clip
 
@@ -59,7 +59,7 @@ class Session:
         line = RecordedLine(clips, self._reference, conversation.background())
         parts = studio.parts(line, self._reference, words=conversation.has_words)
         self._responder = parts.responder
-        self._call = Call(parts, studio.manners, self._entry, overheard=self._overheard.append)
+        self._call = Call(parts, studio.call_settings, self._entry, overheard=self._overheard.append)
         line.follow(self._call)
         self._written = Written(self._call, writer, name=name, told=told)
 
@@ -106,7 +106,7 @@ class Session:
                 if turn.reference is not None:
                     yield word_errors(turn.reference, turn.heard)
 
-    def _entry(self, entry: Entry) -> None:
+    def _entry(self, entry: CallRow) -> None:
         """Take a turn's account as it ends."""
         if entry.utterance:
             self._take_rowless(entry.utterance.began_us)

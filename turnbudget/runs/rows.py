@@ -13,12 +13,12 @@ from turnbudget.runs.records import CriticalRow, DecisionRow, EntryRow, GuessRow
 if TYPE_CHECKING:
     from turnbudget.voice.asr.reference import Reference
     from turnbudget.voice.call.ledger import Account
-    from turnbudget.voice.call.parts import Entry
+    from turnbudget.voice.call.parts import CallRow
 
 
 def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
     call: str,
-    entry: Entry,
+    entry: CallRow,
     *,
     call_epoch_us: int,
     media_epoch_us: int,

@@ -35,7 +35,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Admission:
     """How a call is taken, or (``mode`` is ``None``) that it is not, and why."""
 
     mode: Mode | None
@@ -43,21 +43,21 @@ class Verdict:
     because: str = ""
 
 
-def judge(load: Load) -> Verdict:
+def judge(load: Load) -> Admission:
     """Return what becomes of one more call under *load*."""
     if load.draining:
-        return Verdict(None, "draining", f"draining, {load.calls} calls left")
+        return Admission(None, "draining", f"draining, {load.calls} calls left")
     if load.tenant_most and load.tenant_calls >= load.tenant_most:
         because = f"{load.tenant_calls} calls of this tenant, {load.tenant_most} are the most"
-        return Verdict(None, "tenant", because)
+        return Admission(None, "tenant", because)
     if load.calls >= load.most:
-        return Verdict(None, "concurrency", f"{load.calls} calls, {load.most} are the most")
+        return Admission(None, "concurrency", f"{load.calls} calls, {load.most} are the most")
     if load.full.us <= load.budget_us:
-        return Verdict("full")
+        return Admission("full")
     over = f"first sound foreseen at {_shown(load.full)}, over {load.budget_us // clock.MS} ms"
     if load.light and load.light.us <= load.budget_us:
-        return Verdict("light", "forecast", f"{over}; shelf and fast backend at {_shown(load.light)}")
-    return Verdict(None, "forecast", over)
+        return Admission("light", "forecast", f"{over}; shelf and fast backend at {_shown(load.light)}")
+    return Admission(None, "forecast", over)
 
 
 def _shown(prediction: Prediction) -> str:

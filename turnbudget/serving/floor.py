@@ -10,7 +10,7 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from turnbudget.serving.admission import Load, Verdict, judge
+from turnbudget.serving.admission import Admission, Load, judge
 from turnbudget.serving.doors.doorstep import Doorstep
 from turnbudget.serving.doors.refused import BUSY, Refused
 from turnbudget.serving.events import Shed
@@ -109,10 +109,10 @@ class Floor:
 
     # --- who may come ------------------------------------------------------------------------------
 
-    def admit(self, tenant: Tenant, kind: str, place: str) -> Verdict:
+    def admit(self, tenant: Tenant, kind: str, place: str) -> Admission:
         """Keep a *place* for a call of *tenant* over a line of *kind*; what becomes of it, and why."""
         if not tenant.takes(kind):
-            verdict = Verdict(None, "line", f"this tenant takes no calls over {kind}")
+            verdict = Admission(None, "line", f"this tenant takes no calls over {kind}")
         else:
             verdict = judge(self._load(tenant))
         if verdict.mode:

@@ -70,7 +70,7 @@ class Outlook:
         """Return what the first sound of a call in *studio* will likely take."""
         told = studio.config.endpoint
         stages = sum(studio.forecast.of(stage).p95_us for stage in STAGES)
-        path = min(told.silence_ms * clock.MS + stages, studio.manners.budget_us)
+        path = min(told.silence_ms * clock.MS + stages, studio.call_settings.budget_us)
         foreseen = Prediction(
             path + self.lag_us,
             f"silence and stages {path // clock.MS} ms, loop lag {self.lag_us // clock.MS} ms",

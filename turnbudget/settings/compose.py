@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
-from turnbudget.settings.manners import endpointing, manners
+from turnbudget.settings.call_settings import call_settings, endpointing
 from turnbudget.settings.phrases import render_phrases
 from turnbudget.speculative.bank import bank
 from turnbudget.speculative.lore import Library, Lore
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from turnbudget.settings.config import Config
     from turnbudget.settings.phrases import Spoken
     from turnbudget.voice.asr.transcriber import Transcriber
-    from turnbudget.voice.call.parts import Manners
+    from turnbudget.voice.call.parts import CallSettings
     from turnbudget.voice.call.responder import Responder
     from turnbudget.voice.hearing.end_of_turn import EndOfTurn
     from turnbudget.voice.hearing.endpoint import Endpointing
@@ -110,9 +110,9 @@ class Studio:
         return self.config.budget_ms * MS
 
     @property
-    def manners(self) -> Manners:
+    def call_settings(self) -> CallSettings:
         """How a call behaves, from the configuration: it aims to be a margin early."""
-        return manners(self.config)
+        return call_settings(self.config)
 
     def parts(self, line: Line, reference: Reference, *, words: bool) -> Parts:
         """Return the parts of one call on *line*, whose caller says *reference* (with *words* or without)."""

@@ -37,7 +37,7 @@ AUDIBLE: Final = 300
 
 
 @dataclass(slots=True)
-class Heard:
+class CallerReport:
     """What a caller made of a call."""
 
     waits_us: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Caller:
         self, far: FarSide, sentences: Sequence[Int16], *, quiet_us: int = QUIET_US, hangs_up: bool = True
     ) -> None:
         self.far = far
-        self.heard = Heard()
+        self.heard = CallerReport()
         self._sentences = list(sentences)
         self._quiet_us = quiet_us
         self._hangs_up = hangs_up
@@ -120,7 +120,7 @@ class Caller:
             self.far.hang_up()
 
 
-async def over_websocket(caller: Caller, socket: ClientWebSocketResponse) -> Heard:
+async def over_websocket(caller: Caller, socket: ClientWebSocketResponse) -> CallerReport:
     """Hold *caller*'s call on *socket*, which is open, to its end."""
 
     async def send(message: Message) -> None:
@@ -146,7 +146,7 @@ async def over_websocket(caller: Caller, socket: ClientWebSocketResponse) -> Hea
     return caller.heard
 
 
-async def over_tcp(caller: Caller, host: str, port: int) -> Heard:
+async def over_tcp(caller: Caller, host: str, port: int) -> CallerReport:
     """Hold *caller*'s call on a TCP stream of its own to its end."""
     reader, writer = await asyncio.open_connection(host, port)
 

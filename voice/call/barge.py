@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from turnbudget.voice.call.bargein import Move, Rules, Verdict
     from turnbudget.voice.call.ledger import Ledger
-    from turnbudget.voice.call.saying import Saying
+    from turnbudget.voice.call.replies import Replies
     from turnbudget.voice.hearing.ear import Ear, Stretch
     from turnbudget.voice.speaking.mouth import Mouth
 
@@ -89,11 +89,11 @@ class Barge:
 class BargeIn:
     """One call's stretches whose final text is not there yet, the one that lasts at the end."""
 
-    def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, saying: Saying) -> None:
+    def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, replies: Replies) -> None:
         self._rules = rules
         self._ear = ear
         self._mouth = mouth
-        self._saying = saying
+        self._replies = replies
         self._stretches: deque[Barge | None] = deque()
         """``None``: it began over no reply."""
         self.on_hold = False
@@ -121,35 +121,35 @@ class BargeIn:
         return verdict
 
     def _over_reply(self, at_us: int) -> Barge | None:
-        part, since_us = self._saying.part, self._mouth.sounding_since_us
-        if part is None:
+        spoken, since_us = self._replies.current, self._mouth.sounding_since_us
+        if spoken is None:
             return None
         # What is in flight already answers the question that sounded last.
-        asked = self._mouth.asking and not (isinstance(part, Turn) and since_us is None)
+        asked = self._mouth.asking and not (isinstance(spoken, Turn) and since_us is None)
         interruption = Interruption(
             self._rules,
             began_us=at_us,
             sounding_since_us=since_us,
             answering=asked,
-            protected=self._saying.protected,
+            protected=self._replies.protected,
         )
 
         def cut(why: str) -> None:
-            if self._saying.part is part:
-                self._saying.break_off(why, since_us=at_us)
+            if self._replies.current is spoken:
+                self._replies.break_off(why, since_us=at_us)
 
-        return Barge(interruption, self._mouth, part.ledger, cut)
+        return Barge(interruption, self._mouth, spoken.ledger, cut)
 
     def _urge(self, barge: Barge) -> None:
         """Have the bridge go at once if the caller asked whether we are there."""
-        part = self._saying.part
-        if barge.wants_bridge() and isinstance(part, Turn) and not part.urged.done():
-            part.urged.set_result(None)
+        spoken = self._replies.current
+        if barge.wants_bridge() and isinstance(spoken, Turn) and not spoken.urged.done():
+            spoken.urged.set_result(None)
 
     def _hold(self) -> None:
         """Hold the Mouth while a stretch asks for it; and its first frame while a voice may be coming up."""
         held = self.on_hold or any(barge and barge.holds for barge in self._stretches)
-        if self._mouth.sounding_since_us is None and not self._saying.protected:
+        if self._mouth.sounding_since_us is None and not self._replies.protected:
             held |= self._ear.stirring
         if held and not self._mouth.held:
             self._mouth.hold()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.call.barge import BargeIn
 from turnbudget.voice.call.ledger import Ledger
-from turnbudget.voice.call.parts import Desk
-from turnbudget.voice.call.saying import Saying
+from turnbudget.voice.call.parts import TurnParts
+from turnbudget.voice.call.replies import Replies
 from turnbudget.voice.call.turn import ask
 from turnbudget.voice.hearing.ear import Ear
 from turnbudget.voice.hearing.events import Partial, Pause, Resumed, SpeechStarted, Utterance, joined
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnbudget.voice.call.ahead import Ahead
-    from turnbudget.voice.call.parts import Entry, Manners, Parts
+    from turnbudget.voice.call.parts import CallRow, CallSettings, Parts
     from turnbudget.voice.call.responder import Said
     from turnbudget.voice.hearing.events import Event
 
@@ -49,15 +49,14 @@ class Call:
     def __init__(
         self,
         parts: Parts,
-        manners: Manners,
-        told: Callable[[Entry], None],
+        settings: CallSettings,
+        told: Callable[[CallRow], None],
         *,
         taped: bool = True,
         overheard: Callable[[Utterance], None] = lambda _: None,
     ) -> None:
         self._parts = parts
-        self._manners = manners
-        self._told = told
+        self._settings = settings
         self._overheard = overheard
         self._reprompts = 0
         self._spoke_us = 0
@@ -65,8 +64,8 @@ class Call:
         """Still to be said; ``None``: it has been, or the caller spoke first."""
         self._later: list[Utterance] = []
         """What was said while something protected sounded; it is answered afterwards."""
-        self._echo = Echo() if manners.half_duplex else None
-        self._keypad = Keypad(manners.keypad)
+        self._echo = Echo() if settings.half_duplex else None
+        self._keypad = Keypad(settings.keypad)
         self._early: list[str] = []
         """Keys that were pressed before the call had begun."""
         self._begun = self._on_hold = False
@@ -76,6 +75,31 @@ class Call:
         self.epoch_us = clock.now()
         self.tape = Tape(self.epoch_us, keeps=taped)
         self.mouth = Mouth(parts.line, self.tape, self._echo)
+        self._crew = Crew()
+        self._turn_parts = TurnParts(
+            crew=self._crew,
+            responder=parts.responder,
+            voice=parts.voice,
+            mouth=self.mouth,
+            forecast=parts.forecast,
+            phrases=parts.phrases,
+            act_us=parts.endpointing.silence_us,
+            ahead=parts.ahead,
+            quiet=self._quiet.wait,
+        )
+        self._replies = Replies(self._turn_parts, settings, told=told, over=self._take_up)
+        self.ear = Ear(
+            parts.vad,
+            parts.transcriber,
+            parts.endpointing,
+            tell=self._hear,
+            crew=self._crew,
+            text_by=self._text_by,
+            listens_us=parts.ahead.listens_us if parts.ahead else 0,
+        )
+        self._barge_in = BargeIn(settings.barge_in, self.ear, self.mouth, self._replies)
+        ahead = parts.ahead
+        self._guessing = Guessing(ahead, self._turn_parts, self.ear, self._replies) if ahead else None
         self.ended = ""
         """Why the call is over: '' while it runs."""
         self.transfer = ""
@@ -86,7 +110,7 @@ class Call:
     @property
     def settled(self) -> bool:
         """Whether nobody speaks and nothing is owed: the caller has the floor."""
-        return self._saying.part is None and not (self.ear.speaking or self.ear.waiting)
+        return self._replies.current is None and not (self.ear.speaking or self.ear.waiting)
 
     @property
     def sounding_since_us(self) -> int | None:
@@ -101,7 +125,7 @@ class Call:
     @property
     def history(self) -> list[Said]:
         """What was said and heard so far."""
-        return self._saying.history
+        return self._replies.history
 
     def press(self, key: str) -> None:
         """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
@@ -110,8 +134,8 @@ class Call:
         if not self._begun:
             self._early = [*self._early[-EARLY:], key]
             return
-        if not self._saying.protected:
-            self._saying.break_off("a key was pressed")
+        if not self._replies.protected:
+            self._replies.break_off("a key was pressed")
         if self._parts.ahead and not self.ear.speaking:
             self._parts.ahead.listening(tuple(self.history))
         self._gathered(self._keypad.press(key, clock.now()))
@@ -131,60 +155,35 @@ class Call:
     async def run(self) -> None:
         """Take the call from its greeting to the hang-up."""
         try:
-            async with Crew() as crew:
-                await self._take_call(crew)
-            self.dangling = crew.dangling
+            async with self._crew:
+                await self._take_call()
+            self.dangling = self._crew.dangling
         finally:
-            self._saying.hand_out()
+            self._replies.hand_out()
 
-    async def _take_call(self, crew: Crew) -> None:
-        self._crew = crew
+    async def _take_call(self) -> None:
         parts = self._parts
-        self._desk = Desk(
-            crew,
-            parts.responder,
-            parts.voice,
-            self.mouth,
-            parts.forecast,
-            parts.phrases,
-            parts.endpointing.silence_us,
-            parts.ahead,
-            self._quiet.wait,
-        )
-        self._saying = Saying(self._desk, self._manners, self._told, self._take_up)
-        self.ear = Ear(
-            parts.vad,
-            parts.transcriber,
-            parts.endpointing,
-            tell=self._hear,
-            crew=crew,
-            text_by=self._text_by,
-            listens_us=parts.ahead.listens_us if parts.ahead else 0,
-        )
-        self._barge_in = BargeIn(self._manners.barge_in, self.ear, self.mouth, self._saying)
-        ahead = parts.ahead
-        self._guessing = Guessing(ahead, self._desk, self.ear, self._saying) if ahead else None
-        if ahead:
-            ahead.begin(crew)
+        if parts.ahead:
+            parts.ahead.begin(self._crew)
         if parts.notice:
-            self._saying.say("notice", parts.notice, protected=True)
+            self._replies.say("notice", parts.notice, protected=True)
         else:
             self._greet()
         self._begun = True
         self.hold(on=self._on_hold)
         for key in self._early:
             self.press(key)
-        guard = crew.create_task(self._guard(), name="guard")
-        listening = crew.create_task(self._listen(), name="line")
+        guard = self._crew.create_task(self._guard(), name="guard")
+        listening = self._crew.create_task(self._listen(), name="line")
         try:
             await asyncio.wait([guard, listening], return_when=asyncio.FIRST_COMPLETED)
             self.ended = self.ended or "caller hung up"
         finally:
             self.ended = self.ended or "broken off"
             self.ear.hang_up()
-            self._saying.break_off(self.ended)
+            self._replies.break_off(self.ended)
             if self._later:
-                self._saying.answer(joined(self._later), self.ended)
+                self._replies.answer(joined(self._later), self.ended)
             if parts.ahead:
                 parts.ahead.hang_up()
 
@@ -204,42 +203,42 @@ class Call:
         while not self.ended:
             await clock.sleep(GUARD_US)
             self._gathered(self._keypad.waited(clock.now()))
-            if clock.now() - self.epoch_us >= self._manners.longest_us:
+            if clock.now() - self.epoch_us >= self._settings.longest_us:
                 self.ended = "the call was too long"
             if self._on_hold or self.ended:
                 continue
             self.ear.missed()
             self._barge_in.follow()
-            if self._saying.transfer and self._manners.transfers:
-                self.transfer = self._saying.transfer
+            if self._replies.transfer and self._settings.transfers:
+                self.transfer = self._replies.transfer
                 self.ended = "the caller was sent on"
             elif self.settled:
                 self._idle(clock.now() - max(self.mouth.quiet_since_us, self._spoke_us))
 
     def _idle(self, quiet_us: int) -> None:
         """Ask a caller who has been silent for *quiet_us* whether they are there, or hang up."""
-        leaving, manners = self._saying.leaving, self._manners
-        if quiet_us < ((manners.parting_us if leaving else 0) or manners.idle_us):
+        leaving, settings = self._replies.leaving, self._settings
+        if quiet_us < ((settings.parting_us if leaving else 0) or settings.idle_us):
             return
         if leaving:
             self.ended = "we said goodbye"
         elif self._parts.reprompt:
-            if self._reprompts >= self._manners.reprompts:
+            if self._reprompts >= self._settings.reprompts:
                 self.ended = "caller said nothing"
                 return
             self._reprompts += 1
-            self._saying.say("reprompt", self._parts.reprompt)
+            self._replies.say("reprompt", self._parts.reprompt)
 
     def _text_by(self, ended_us: int, decided_us: int) -> int:
         """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent.
 
         If that cannot be in time however soon it begins, the bridge will cover the wait until its own start.
         """
-        forecast, end = self._parts.forecast, ended_us + self._manners.budget_us
+        forecast, end = self._parts.forecast, ended_us + self._settings.budget_us
         by = end - sum(forecast.of(stage).p95_us for stage in ("choose", "synthesize", "deliver"))
         if by < decided_us:
-            by = end - self._desk.needs(self._parts.phrases.bridge)
-        return max(decided_us, min(decided_us + self._manners.text_us, by))
+            by = end - self._turn_parts.needs(self._parts.phrases.bridge)
+        return max(decided_us, min(decided_us + self._settings.text_us, by))
 
     # --- hearing -----------------------------------------------------------------------------------
 
@@ -279,14 +278,14 @@ class Call:
 
     def _begin(self, utterance: Utterance) -> None:
         """Begin the turn of *utterance*; while something protected sounds it has to wait."""
-        if self._saying.protected and not self.ended:
+        if self._replies.protected and not self.ended:
             self._later.append(utterance)
             return
-        self._saying.break_off("the caller spoke again")
+        self._replies.break_off("the caller spoke again")
         # The call ended, or the caller went on, while the text was being made.
         broken = self.ended or ("the caller went on" if self.ear.speaking or self.ear.waiting else "")
         said, self._later, self._greeting = joined([*self._later, utterance]), [], None
-        self._saying.answer(said, broken)
+        self._replies.answer(said, broken)
 
     def _gathered(self, keyed: Utterance | None) -> None:
         """Begin the turn of keys that are a whole input."""
@@ -303,21 +302,21 @@ class Call:
         """
         verdict = self._barge_in.end(utterance.text)
         if verdict is None:
-            long = utterance.voiced_us >= self._manners.murmur_us
+            long = utterance.voiced_us >= self._settings.murmur_us
             unread = utterance.trust == "partial" and not self.ended
-            return bool(utterance.text) or long or unread or self._saying.owing
+            return bool(utterance.text) or long or unread or self._replies.owing
         if verdict.kept and not verdict.answered:
-            self._saying.note(utterance.text)
+            self._replies.note(utterance.text)
         return verdict.answered
 
     def _take_up(self) -> None:
         """Do what had to wait while something protected sounded, unless the caller is speaking."""
-        if self._saying.part or self.ear.speaking or self.ear.waiting or self.ended:
+        if self._replies.current or self.ear.speaking or self.ear.waiting or self.ended:
             return
         later, self._later = self._later, []
         if later:
             self._greeting = None
-            self._saying.answer(joined(later), behind="notice")
+            self._replies.answer(joined(later), behind="notice")
         else:
             self._greet()
 
@@ -325,30 +324,30 @@ class Call:
         """Say the greeting, once."""
         greeting, self._greeting = self._greeting, None
         if greeting:
-            self._saying.say("greeting", greeting)
+            self._replies.say("greeting", greeting)
 
 
 class Guessing:
     """Keeps *ahead* told of one call."""
 
-    def __init__(self, ahead: Ahead, desk: Desk, ear: Ear, saying: Saying) -> None:
+    def __init__(self, ahead: Ahead, turn_parts: TurnParts, ear: Ear, replies: Replies) -> None:
         self._ahead = ahead
-        self._desk = desk
+        self._turn_parts = turn_parts
         self._ear = ear
-        self._saying = saying
+        self._replies = replies
         self._paused_us = 0
 
     def hear(self, event: Event) -> None:
         """Take what the ear tells."""
         match event:
             case SpeechStarted():
-                self._ahead.listening(tuple(self._saying.history))
+                self._ahead.listening(tuple(self._replies.history))
             case Pause(at_us):
                 self._paused_us = at_us
             case Partial(text, _, whole=True):
-                self._guess(self._saying.joined(text))
+                self._guess(self._replies.joined(text))
             case Partial(text):
-                self._ahead.heard(self._saying.joined(text))
+                self._ahead.heard(self._replies.joined(text))
             case Resumed():
                 self._ahead.went_on()
             case _:
@@ -357,15 +356,15 @@ class Guessing:
     def _guess(self, said: str) -> None:
         """Have the turn worked on that would begin if the caller's pause were its end."""
         draft = Ledger(self._paused_us)
-        budget, patience = self._saying.budgets(draft.zero_us)
+        budget, patience = self._replies.budgets(draft.zero_us)
         question = ask(
-            self._desk,
+            self._turn_parts,
             said,
-            tuple(self._saying.history),
+            tuple(self._replies.history),
             draft,
             budget=budget,
             patience=patience,
-            parting=self._saying.leaving,
+            parting=self._replies.leaving,
             guess=True,
         )
         self._ahead.paused(question, draft, self._ear.wait, self._ear.sound())

@@ -30,7 +30,7 @@ Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CallRow:
     """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class CallSettings:
     """How a call behaves. Times in microseconds."""
 
     budget_us: int = 800_000
@@ -106,7 +106,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class TurnParts:
     """What a turn works with; one a call."""
 
     crew: Crew

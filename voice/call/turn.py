@@ -16,7 +16,7 @@ from turnbudget.voice.call.ledger import Ledger, Owner
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import ComponentError, TtsError
 from turnbudget.voice.sound import audio
-from turnbudget.voice.speaking.mouth import Heard, Rendering, at_once
+from turnbudget.voice.speaking.mouth import Playback, Rendering, at_once
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.words.sentences import split
@@ -25,7 +25,7 @@ from turnbudget.voice.words.text import speakable
 if TYPE_CHECKING:
     from turnbudget.voice.call.ahead import Ahead
     from turnbudget.voice.call.ledger import Lane, Ledger, Outcome
-    from turnbudget.voice.call.parts import Desk
+    from turnbudget.voice.call.parts import TurnParts
     from turnbudget.voice.call.responder import Reply, Said
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.speaking.mouth import Sounding
@@ -63,9 +63,9 @@ class Turn:
     behind: Owner | None = None
     """What had to be heard to its end before this could be answered."""
     outcome: Outcome | None = None
-    heard: Heard = field(default_factory=Heard)
+    heard: Playback = field(default_factory=Playback)
     """What was heard of the answer."""
-    aside: Heard = field(default_factory=Heard)
+    aside: Playback = field(default_factory=Playback)
     """What was heard of bridge and apology: sounds, no answers, so no part of the conversation."""
     rendering: Rendering = field(default_factory=Rendering)
     urged: asyncio.Future[None] = field(default_factory=_open)
@@ -117,23 +117,25 @@ def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
     return tell
 
 
-async def take_turn(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
+async def take_turn(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
     """Answer one utterance, in time; in any case say something."""
-    account_for_listening(turn, desk.ahead)
-    rendering, phrases = turn.rendering, desk.phrases
-    turn.reply = turn.ledger.lane(f"reply:{desk.responder.name}")
-    turn.work = work = desk.crew.create_task(prepare(turn, desk, history), name=f"turn {turn.number}: reply")
+    account_for_listening(turn, parts.ahead)
+    rendering, phrases = turn.rendering, parts.phrases
+    turn.reply = turn.ledger.lane(f"reply:{parts.responder.name}")
+    turn.work = work = parts.crew.create_task(
+        prepare(turn, parts, history), name=f"turn {turn.number}: reply"
+    )
     try:
-        moment = desk.last_moment(turn.budget, phrases.bridge)
+        moment = parts.last_moment(turn.budget, phrases.bridge)
         await clock.wait_until([rendering.ready, turn.urged], moment, first=True)
-        if not rendering.ready.done() and await silence_is_ours(turn, desk):
-            await bridge(turn, desk)
-            await clock.wait_until([rendering.ready], desk.last_moment(turn.patience, phrases.apology))
+        if not rendering.ready.done() and await silence_is_ours(turn, parts):
+            await bridge(turn, parts)
+            await clock.wait_until([rendering.ready], parts.last_moment(turn.patience, phrases.apology))
         if rendering.failure:
             work.cancel()
-            await apologise(turn, desk, rendering.failure)
+            await apologise(turn, parts, rendering.failure)
         else:
-            await deliver(turn, desk)
+            await deliver(turn, parts)
     finally:
         work.cancel()
         turn.close()
@@ -164,38 +166,38 @@ def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
     ledger.otherwise("choose", LOOP)
 
 
-async def silence_is_ours(turn: Turn, desk: Desk) -> bool:
+async def silence_is_ours(turn: Turn, parts: TurnParts) -> bool:
     """Wait while the caller's voice holds us; say whether there is still nothing to answer by then."""
-    ready, mouth = turn.rendering.ready, desk.mouth
+    ready, mouth = turn.rendering.ready, parts.mouth
     if mouth.held:
-        freed = desk.crew.create_task(mouth.freed(), name=f"turn {turn.number}: held")
+        freed = parts.crew.create_task(mouth.freed(), name=f"turn {turn.number}: held")
         try:
-            until = desk.last_moment(turn.patience, desk.phrases.apology)
+            until = parts.last_moment(turn.patience, parts.phrases.apology)
             await clock.wait_until([ready, freed], until, first=True)
         finally:
             freed.cancel()
     return not ready.done()
 
 
-async def bridge(turn: Turn, desk: Desk) -> None:
+async def bridge(turn: Turn, parts: TurnParts) -> None:
     """Keep the promise with a sound; the answer is still being made."""
-    left, need = turn.budget.left() // clock.MS, desk.needs(desk.phrases.bridge) // clock.MS
+    left, need = turn.budget.left() // clock.MS, parts.needs(parts.phrases.bridge) // clock.MS
     because = f"no answer yet, {left} ms left, and the bridge needs {need} ms"
     turn.ledger.decide("bridge", "the caller asked if we are there" if turn.urged.done() else because)
     turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
-    sounding = tells(turn.ledger, desk.forecast, answer=False)
-    await desk.mouth.play(at_once(desk.phrases.bridge), turn.aside, sounding)
+    sounding = tells(turn.ledger, parts.forecast, answer=False)
+    await parts.mouth.play(at_once(parts.phrases.bridge), turn.aside, sounding)
     turn.ledger.otherwise("choose", LOOP)
 
 
-async def deliver(turn: Turn, desk: Desk) -> None:
+async def deliver(turn: Turn, parts: TurnParts) -> None:
     """Play the answer; its first audible sample closes the account."""
     turn.ledger.otherwise("deliver", LOOP)
     with turn.ledger.stage("deliver", HELD):
-        await desk.mouth.freed()
-    sounding = tells(turn.ledger, desk.forecast, answer=True)
+        await parts.mouth.freed()
+    sounding = tells(turn.ledger, parts.forecast, answer=True)
     with turn.ledger.stage("deliver", Owner("line", "own code")):
-        await desk.mouth.play(turn.rendering.pieces(), turn.heard, sounding)
+        await parts.mouth.play(turn.rendering.pieces(), turn.heard, sounding)
     if turn.rendering.broken:
         turn.heard.complete = False
     if turn.ledger.first_answer_us is not None:
@@ -206,22 +208,22 @@ async def deliver(turn: Turn, desk: Desk) -> None:
             turn.outcome = "shelved" if turn.shelved else "answered"
 
 
-async def apologise(turn: Turn, desk: Desk, failure: str) -> None:
+async def apologise(turn: Turn, parts: TurnParts, failure: str) -> None:
     """Say that no answer will come; it is a sound, not an answer, so the turn has failed."""
     turn.ledger.decide("apology", failure)
     turn.ledger.otherwise("deliver", Owner("apology", "budget"))
     turn.outcome = "failed"
     with turn.ledger.stage("deliver", HELD):
-        await desk.mouth.freed()
-    sounding = tells(turn.ledger, desk.forecast, answer=False)
-    await desk.mouth.play(at_once(desk.phrases.apology), turn.aside, sounding)
+        await parts.mouth.freed()
+    sounding = tells(turn.ledger, parts.forecast, answer=False)
+    await parts.mouth.play(at_once(parts.phrases.apology), turn.aside, sounding)
 
 
-async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
+async def prepare(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
     """Make the reply; whatever goes wrong in it costs this turn's reply and nothing else."""
     failure = "the reply was broken off"
     try:
-        await render(turn, desk, history)
+        await render(turn, parts, history)
         failure = ""
     except ComponentError as error:
         failure = str(error)
@@ -233,56 +235,56 @@ async def prepare(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
         turn.rendering.end(failure)
 
 
-async def render(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> None:
+async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
     """Choose the reply and render it piece by piece, the first as soon as it can be."""
     rendering = turn.rendering
     if not turn.said:
         turn.ledger.decide("pardon", f"{turn.utterance.voiced_us // clock.MS} ms of voice without a word")
-        await rendering.put(desk.phrases.pardon)
+        await rendering.put(parts.phrases.pardon)
         return
-    reply = await choose(turn, desk, history)
+    reply = await choose(turn, parts, history)
     turn.ends_call, turn.transfer = reply.ends_call, reply.transfer
     async with contextlib.aclosing(reply.rest) as rest:
-        with turn.ledger.stage("synthesize", Owner(desk.voice.name, "service")):
+        with turn.ledger.stage("synthesize", Owner(parts.voice.name, "service")):
             pieces = split(speakable(reply.text))
             if not pieces:
-                raise ComponentError("the reply has no words to speak", where=desk.responder.name)
-            opening, left = await render_opening(turn, desk, pieces[0])
+                raise ComponentError("the reply has no words to speak", where=parts.responder.name)
+            opening, left = await render_opening(turn, parts, pieces[0])
             await rendering.put(opening)
         turn.ledger.otherwise("deliver", LOOP)
         await clock.sleep(0)  # the Mouth begins before the next piece is asked for
-        await render_rest(desk, rendering, [*filter(None, (left,)), *pieces[1:]])
+        await render_rest(parts, rendering, [*filter(None, (left,)), *pieces[1:]])
         async for text in rest:
-            await render_rest(desk, rendering, split(speakable(text)))
+            await render_rest(parts, rendering, split(speakable(text)))
 
 
-async def render_rest(desk: Desk, rendering: Rendering, pieces: list[str]) -> None:
+async def render_rest(parts: TurnParts, rendering: Rendering, pieces: list[str]) -> None:
     """Render what follows while the opening is heard."""
     for piece in pieces:
-        await rendering.put(await render_piece(desk, piece, Budget.of(PIECE_US)))
+        await rendering.put(await render_piece(parts, piece, Budget.of(PIECE_US)))
 
 
-async def choose(turn: Turn, desk: Desk, history: tuple[Said, ...]) -> Reply:
+async def choose(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Reply:
     """Have the reply chosen before what must still come would be too late."""
     began = clock.now()
-    question = ask(desk, turn.said, history, turn.ledger, budget=turn.budget, patience=turn.patience)
-    if desk.ahead:
+    question = ask(parts, turn.said, history, turn.ledger, budget=turn.budget, patience=turn.patience)
+    if parts.ahead:
         with turn.ledger.stage("match", Owner("reply bank", "own code")):
-            matched = desk.ahead.match(question)
+            matched = parts.ahead.match(question)
         if matched:
             turn.ledger.decide(f"reply of {matched.by}", matched.because)
             return matched
-    with turn.ledger.stage("choose", Owner(desk.responder.name, "agent")):
-        reply = await desk.responder.answer(question)
-    desk.forecast.note("choose", clock.now() - began)
+    with turn.ledger.stage("choose", Owner(parts.responder.name, "agent")):
+        reply = await parts.responder.answer(question)
+    parts.forecast.note("choose", clock.now() - began)
     if reply is None:
-        raise ComponentError("has no reply", where=desk.responder.name)
+        raise ComponentError("has no reply", where=parts.responder.name)
     turn.ledger.decide(f"reply of {reply.by}", reply.because)
     return reply
 
 
 def ask(  # noqa: PLR0913 - what a question is made of
-    desk: Desk,
+    parts: TurnParts,
     said: str,
     history: tuple[Said, ...],
     ledger: Ledger,
@@ -293,33 +295,33 @@ def ask(  # noqa: PLR0913 - what a question is made of
     guess: bool = False,
 ) -> Question:
     """Return the question for the responder: what was *said*, and by when its answer is of use."""
-    synthesis = desk.forecast.of("synthesize").p95_us
-    by = patience.keep(synthesis + desk.forecast.of("deliver").p95_us)
-    sound_by = Budget(desk.last_moment(budget, desk.phrases.bridge)).keep(synthesis)
-    act_at = ledger.zero_us + desk.act_us
-    return Question(said, history, by, ledger, desk.crew, sound_by, act_at, desk.quiet, parting, guess)
+    synthesis = parts.forecast.of("synthesize").p95_us
+    by = patience.keep(synthesis + parts.forecast.of("deliver").p95_us)
+    sound_by = Budget(parts.last_moment(budget, parts.phrases.bridge)).keep(synthesis)
+    act_at = ledger.zero_us + parts.act_us
+    return Question(said, history, by, ledger, parts.crew, sound_by, act_at, parts.quiet, parting, guess)
 
 
-async def render_opening(turn: Turn, desk: Desk, piece: str) -> tuple[Speech, str]:
+async def render_opening(turn: Turn, parts: TurnParts, piece: str) -> tuple[Speech, str]:
     """Return the sound of the first piece, which the caller waits for, and what of it is still to render."""
-    if desk.ahead and (found := desk.ahead.opening(piece)):
+    if parts.ahead and (found := parts.ahead.opening(piece)):
         speech, _ = found
         turn.shelved = True
         turn.ledger.decide("shelf", f"{speech.text!r} is ready")
         turn.ledger.lane("shelf").end("hit", saved_us=speech.cost_us)
         return found
-    joined = await join_render(turn, desk, piece)
-    speech = joined or await render_piece(desk, piece, turn.patience)
-    desk.forecast.note("synthesize", speech.cost_us)
+    joined = await join_render(turn, parts, piece)
+    speech = joined or await render_piece(parts, piece, turn.patience)
+    parts.forecast.note("synthesize", speech.cost_us)
     if speech.padding_us:
         turn.ledger.lane("tts:leading silence").end("trimmed", saved_us=speech.padding_us)
     return speech, ""
 
 
-async def join_render(turn: Turn, desk: Desk, piece: str) -> Speech | None:
+async def join_render(turn: Turn, parts: TurnParts, piece: str) -> Speech | None:
     """Return *piece* from the render of it that is under way, begun ahead; ``None`` if there is none."""
     began = clock.now()
-    speech = await desk.ahead.joined(piece, turn.patience) if desk.ahead else None
+    speech = await parts.ahead.joined(piece, turn.patience) if parts.ahead else None
     if speech:
         turn.ledger.decide("render joined", f"{speech.text!r} was being rendered already")
         saved = max(0, speech.cost_us - (clock.now() - began))
@@ -327,13 +329,13 @@ async def join_render(turn: Turn, desk: Desk, piece: str) -> Speech | None:
     return speech
 
 
-async def render_piece(desk: Desk, piece: str, budget: Budget) -> Speech:
+async def render_piece(parts: TurnParts, piece: str, budget: Budget) -> Speech:
     """Render one piece; a voice that lets *budget* pass, or gives nothing to hear, has failed."""
     speech: Speech | None = None
     async with clock.move_on_at(budget.ends_us):
-        speech = await desk.voice.render(piece, budget)
+        speech = await parts.voice.render(piece, budget)
     if speech is None:
-        raise TtsError("gave no sound in time", where=desk.voice.name)
+        raise TtsError("gave no sound in time", where=parts.voice.name)
     if audio.first_audible(speech.samples) is None:
-        raise TtsError(f"gave nothing to hear for {piece[:40]!r}", where=desk.voice.name)
+        raise TtsError(f"gave nothing to hear for {piece[:40]!r}", where=parts.voice.name)
     return speech

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 
-class Owner(Protocol):
+class CardUser(Protocol):
     """Who is on the card. Called from the card's own threads, and never blocks them."""
 
     def heard(self, data: bytes, lag_us: int, lost: int) -> None:
@@ -50,7 +50,7 @@ class Card(Protocol):
     rate: int
     """Samples a second, both ways."""
 
-    def start(self, owner: Owner) -> None:
+    def start(self, owner: CardUser) -> None:
         """Hear and play for *owner* from now on; raises LineError."""
         ...
 
@@ -94,10 +94,10 @@ class SimulatedCard:
             BLOCK_US * MILLION // (MILLION + mic_ppm),
             BLOCK_US * MILLION // (MILLION + speaker_ppm),
         )
-        self._owner: Owner | None = None
+        self._owner: CardUser | None = None
         self._timers: list[asyncio.TimerHandle | None] = [None, None]
 
-    def start(self, owner: Owner) -> None:
+    def start(self, owner: CardUser) -> None:
         """Hear and play for *owner*."""
         self._owner = owner
         began = clock.now()
@@ -122,7 +122,7 @@ class SimulatedCard:
         """Return the loop's time."""
         return clock.now()
 
-    def _every(self, side: int, began: int, turn: int, step: Callable[[Owner], None]) -> None:
+    def _every(self, side: int, began: int, turn: int, step: Callable[[CardUser], None]) -> None:
         """Call *step* at each period of a *side*'s clock."""
 
         def due() -> None:
@@ -132,10 +132,10 @@ class SimulatedCard:
 
         self._timers[side] = clock.call_at(began + turn * self._periods[side], due)
 
-    def _hear(self, owner: Owner) -> None:
+    def _hear(self, owner: CardUser) -> None:
         owner.heard(self._room.hear(self._block).tobytes(), self._lag_us, 0)
 
-    def _play(self, owner: Owner) -> None:
+    def _play(self, owner: CardUser) -> None:
         self._room.play(np.frombuffer(owner.wanted(self._block, self._lag_us), np.int16))
 
 

@@ -81,7 +81,7 @@ class Microphone:
     def __init__(self, card: Card, canceller: Canceller | None = None) -> None:
         self._card = card
         self._canceller = canceller
-        self._playout = Playout(card.rate, card.now)
+        self._playout = PlayoutBuffer(card.rate, card.now)
         self._into = Stream(card.rate)
         self._out = Downstream(card.rate)
         self._far = Stream(card.rate)
@@ -295,7 +295,7 @@ def _seconds(samples: int, rate: int) -> str:
     return f"{samples / rate:.1f}"
 
 
-class Playout:
+class PlayoutBuffer:
     """Samples at *rate* Hz, on their way to a card whose clock *now* reads (µs)."""
 
     def __init__(self, rate: int, now: Callable[[], int]) -> None:

@@ -17,7 +17,7 @@ from turnbudget.voice.sound.audio import RATE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turnbudget.voice.lines.card import Owner
+    from turnbudget.voice.lines.card import CardUser
 
 Way: TypeAlias = Literal["input", "output"]
 Latency: TypeAlias = Literal["low", "high"]
@@ -102,7 +102,7 @@ class PortAudio:
         }
         self.rate, self._channels = self._agree()
         self._streams: list[Any] = []
-        self._owner: Owner | None = None
+        self._owner: CardUser | None = None
         self._heard_until = 0.0
         self._most_us = 0
 
@@ -111,7 +111,7 @@ class PortAudio:
         """What the microphone and the speaker are called."""
         return self._devices["input"]["name"], self._devices["output"]["name"]
 
-    def start(self, owner: Owner) -> None:
+    def start(self, owner: CardUser) -> None:
         """Hear and play for *owner*, whose methods are called from PortAudio's threads; raises LineError."""
         self._owner = owner
         kinds = {"input": self._sound.RawInputStream, "output": self._sound.RawOutputStream}

@@ -41,7 +41,7 @@ Sounding: TypeAlias = "Callable[[int, int], None]"
 
 
 @dataclass(slots=True)
-class Heard:
+class Playback:
     """What the caller has heard of a reply so far."""
 
     text: str = ""
@@ -102,7 +102,7 @@ class Mouth:
         while self.held:
             await self._free.wait()
 
-    async def play(self, pieces: AsyncGenerator[Speech, None], heard: Heard, sounding: Sounding) -> None:
+    async def play(self, pieces: AsyncGenerator[Speech, None], heard: Playback, sounding: Sounding) -> None:
         """Play *pieces* one after another, adding to *heard*; cancelling stops within a frame."""
         async with contextlib.aclosing(pieces), self._turn:
             told = False
@@ -118,7 +118,7 @@ class Mouth:
                 self.sounding_since_us = None
                 self.quiet_since_us = clock.now()
 
-    async def _piece(self, piece: Speech, heard: Heard, sounding: Sounding | None) -> bool:
+    async def _piece(self, piece: Speech, heard: Playback, sounding: Sounding | None) -> bool:
         """Play one piece; say whether *sounding* has been told."""
         sent, told, size, before = 0, False, piece.samples.size, heard.text
         try:

@@ -9,7 +9,7 @@ from turnbudget.runs.rows import row, unheard
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.ledger import Decision, Guess, Ledger, Owner
-from turnbudget.voice.call.parts import Entry
+from turnbudget.voice.call.parts import CallRow
 from turnbudget.voice.hearing.events import Utterance
 
 MS = 1_000
@@ -40,7 +40,7 @@ async def entry(ended=2_000, sounded=600, *, kind="turn", decided=550):
     if kind == "turn":
         times = (zero - 900 * MS, zero, zero + decided * MS, zero + decided * MS)
         utterance = Utterance("hello", *times, "endpoint.silence_ms", 900 * MS)
-    return Entry(kind, 3, ledger.account("answered"), utterance, "hello", "Hi.")
+    return CallRow(kind, 3, ledger.account("answered"), utterance, "hello", "Hi.")
 
 
 def made(of, spoken, *, has_words=True):
@@ -100,7 +100,7 @@ async def test_a_sound_inside_the_callers_turn_is_a_false_cut():
 async def test_a_guess_is_told_with_its_work_and_its_cpu_that_were_not_used():
     ledger = Ledger(MEDIA + 2_000 * MS)
     ledger.guesses.append(Guess("", "Hi.", 0.5, ready=True, because="", wasted_us=9, cpu_us=7))
-    told = made(Entry("turn", 3, ledger.account("answered"), None, "hello", "Hi."), reference()).guesses[0]
+    told = made(CallRow("turn", 3, ledger.account("answered"), None, "hello", "Hi."), reference()).guesses[0]
     assert (told.wasted_us, told.cpu_us) == (9, 7)
 
 

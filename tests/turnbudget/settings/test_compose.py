@@ -169,12 +169,13 @@ async def test_scripted_detection_of_a_call_without_a_transcript_is_refused(tmp_
         parts(studio, words=False, path=path)
 
 
-async def test_manners_are_the_configs_in_microseconds():
+async def test_call_settings_are_the_configs_in_microseconds():
     studio = await open_studio(config(budget_ms=900, margin_ms=70, patience_ms=4_000, reprompts=1))
-    manners = studio.manners
-    assert (manners.patience_us, manners.idle_us) == (4_000_000, 8_000_000)
-    assert (studio.budget_us, manners.budget_us) == (900_000, 830_000)  # judged by the one, aims at the other
-    assert manners.reprompts == 1
+    settings = studio.call_settings
+    assert (settings.patience_us, settings.idle_us) == (4_000_000, 8_000_000)
+    assert studio.budget_us == 900_000  # judged by this, it aims at a margin less
+    assert settings.budget_us == 830_000
+    assert settings.reprompts == 1
 
 
 async def test_a_phrase_of_two_sentences_has_a_breath_between_them():

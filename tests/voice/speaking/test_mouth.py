@@ -14,7 +14,7 @@ from stage import Line, speech
 
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.sound import audio
-from turnbudget.voice.speaking.mouth import Heard, Mouth, at_once
+from turnbudget.voice.speaking.mouth import Mouth, Playback, at_once
 from turnbudget.voice.speaking.tape import Tape
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
@@ -30,7 +30,7 @@ class Stage:
         self.line = Line((), Reference())
         self.tape = Tape(clock.now())
         self.mouth = Mouth(self.line, self.tape)
-        self.heard = Heard()
+        self.heard = Playback()
         self.told = []
 
     async def play(self, *pieces):
@@ -56,7 +56,7 @@ async def test_frames_leave_every_20_ms_and_play_returns_when_the_last_has_sound
     await stage.play(speech(WORDS, 990 * MS))
     assert [at for at, _ in stage.line.sent] == [137 * MS + number * 20 * MS for number in range(50)]
     assert clock.now() == 137 * MS + SECOND
-    assert stage.heard == Heard(WORDS, complete=True)
+    assert stage.heard == Playback(WORDS, complete=True)
     assert stage.mouth.quiet_since_us == clock.now()
 
 
@@ -146,7 +146,7 @@ async def test_a_second_reply_adds_to_what_was_heard_and_is_not_complete_before_
 
 async def test_a_reply_cancelled_while_another_sounds_leaves_no_trace():
     stage = Stage()
-    heard, told = Heard(), []
+    heard, told = Playback(), []
     first = asyncio.ensure_future(stage.play(speech(WORDS)))
     await clock.sleep(10 * MS)
     second = asyncio.ensure_future(stage.mouth.play(at_once(speech("b")), heard, lambda *at: told.append(at)))
@@ -154,7 +154,7 @@ async def test_a_reply_cancelled_while_another_sounds_leaves_no_trace():
     second.cancel()
     await first
     assert second.cancelled()
-    assert (heard, told) == (Heard(), [])
+    assert (heard, told) == (Playback(), [])
     assert stage.heard.complete
 
 

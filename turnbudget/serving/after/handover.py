@@ -17,7 +17,7 @@ LONGEST: Final = 300
 """Characters of one side's words in a turn."""
 
 
-class Line(Record, frozen=True, kw_only=True):
+class SpokenLine(Record, frozen=True, kw_only=True):
     """What one side said."""
 
     who: str
@@ -31,7 +31,7 @@ class Handover(Record, frozen=True, kw_only=True):
     because: str
     """Which agent sent them, and why."""
     slots: dict[str, str]
-    lines: tuple[Line, ...]
+    lines: tuple[SpokenLine, ...]
     turns: int
 
 
@@ -39,7 +39,7 @@ def handover(target: str, rows: Sequence[Row], slots: Mapping[str, str]) -> Hand
     """Return what is told of a caller who is sent to *target*; *rows* and *slots* are redacted already."""
     turns = [row for row in rows if row.kind == "turn"]
     lines = [
-        Line(who=who, text=text[:LONGEST])
+        SpokenLine(who=who, text=text[:LONGEST])
         for row in turns[-LAST:]
         for who, text in (("caller", row.heard), ("agent", row.said))
         if text

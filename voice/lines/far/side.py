@@ -32,7 +32,7 @@ class FarSide(ABC):
         """Why the socket is closed; empty while it is open."""
         self.refused: list[str] = []
         """What of ours the carrier did not take, and why; the last hundred."""
-        self.playout = Playout(self.frame)
+        self.playout = FarPlayout(self.frame)
         self._transmits_silence = transmits_silence
         self._tick_us = began_us + TICK_US
         self._says: deque[Int16] = deque()
@@ -105,7 +105,7 @@ KEPT: Final = 15_000
 """Frames heard that are kept until they are asked for: five minutes."""
 
 
-class Playout:
+class FarPlayout:
     """A queue of sound and marks, heard ``frame`` samples a tick."""
 
     def __init__(self, frame: int) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.call.ledger import Ledger, Owner
-from turnbudget.voice.call.parts import Entry
+from turnbudget.voice.call.parts import CallRow
 from turnbudget.voice.call.responder import Said
 from turnbudget.voice.call.turn import HELD, Turn, account_for_listening, take_turn, tells
-from turnbudget.voice.speaking.mouth import Heard, at_once
+from turnbudget.voice.speaking.mouth import Playback, at_once
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnbudget.voice.call.ledger import Outcome
-    from turnbudget.voice.call.parts import Desk, Kind, Manners
+    from turnbudget.voice.call.parts import CallSettings, Kind, TurnParts
     from turnbudget.voice.hearing.events import Utterance
     from turnbudget.voice.tts.synthesizer import Speech
 
@@ -33,7 +33,7 @@ LINE: Final = Owner("line", "own code")
 
 
 @dataclass(slots=True)
-class Unasked:
+class Announcement:
     """Something we say unasked; its zero is when we decided to."""
 
     kind: Kind
@@ -42,21 +42,25 @@ class Unasked:
     protected: bool = False
     """Whether it is heard to its end whatever the caller says."""
     outcome: Outcome | None = None
-    heard: Heard = field(default_factory=Heard)
+    heard: Playback = field(default_factory=Playback)
 
     def close(self) -> None:
         """End the account."""
         self.ledger.close()
 
 
-class Saying:
+class Replies:
     """One call's replies. *told* gets each row; *over* is called when something has been said to its end."""
 
     def __init__(
-        self, desk: Desk, manners: Manners, told: Callable[[Entry], None], over: Callable[[], None]
+        self,
+        parts: TurnParts,
+        settings: CallSettings,
+        told: Callable[[CallRow], None],
+        over: Callable[[], None],
     ) -> None:
-        self._desk = desk
-        self._manners = manners
+        self._parts = parts
+        self._settings = settings
         self._told = told
         self._over = over
         self._task: asyncio.Task[None] | None = None
@@ -65,7 +69,7 @@ class Saying:
         self._numbers = 0
         self._due: list[Callable[[], None]] = []
         """Rows of what was broken off, to be handed out shortly, or when the call is over."""
-        self.part: Turn | Unasked | None = None
+        self.current: Turn | Announcement | None = None
         """What we are saying, or about to say."""
         self.history: list[Said] = []
         self.owing = False
@@ -78,7 +82,7 @@ class Saying:
     @property
     def protected(self) -> bool:
         """Whether what we say is heard to its end whatever the caller says."""
-        return isinstance(self.part, Unasked) and self.part.protected
+        return isinstance(self.current, Announcement) and self.current.protected
 
     def joined(self, text: str) -> str:
         """Return *text* behind the words before it that were never answered."""
@@ -86,7 +90,7 @@ class Saying:
 
     def budgets(self, zero_us: int) -> tuple[Budget, Budget]:
         """Return by when something must sound, and by when the answer must, behind a bridge."""
-        return Budget(zero_us + self._manners.budget_us), Budget(zero_us + self._manners.patience_us)
+        return Budget(zero_us + self._settings.budget_us), Budget(zero_us + self._settings.patience_us)
 
     def answer(self, utterance: Utterance, broken: str = "", behind: str = "") -> None:
         """Begin the turn that *utterance* ended; *broken* says why it is over already, '' if it is not.
@@ -95,19 +99,19 @@ class Saying:
         """
         turn = self._turn(utterance, behind)
         if broken:
-            account_for_listening(turn, self._desk.ahead)
+            account_for_listening(turn, self._parts.ahead)
             turn.ledger.decide("broken off", broken)
             self._close(turn, "superseded")()
         else:
-            self.part = turn
+            self.current = turn
             taking = self._take(turn, tuple(self.history))
-            self._task = self._desk.crew.create_task(taking, name=f"turn {turn.number}")
+            self._task = self._parts.crew.create_task(taking, name=f"turn {turn.number}")
 
     def say(self, kind: Kind, speech: Speech, *, protected: bool = False) -> None:
         """Say *speech* unasked; *protected*, it is heard to its end whatever the caller says."""
         self._numbers += 1
-        self.part = part = Unasked(kind, self._numbers, Ledger(clock.now()), protected)
-        self._task = self._desk.crew.create_task(self._say(part, speech), name=kind)
+        self.current = spoken = Announcement(kind, self._numbers, Ledger(clock.now()), protected)
+        self._task = self._parts.crew.create_task(self._say(spoken, speech), name=kind)
 
     def note(self, words: str) -> None:
         """Keep *words* of the caller that need no answer, and want none for those before them."""
@@ -120,16 +124,16 @@ class Saying:
 
         *since_us* is when the caller spoke: if that was too soon to be about what sounds, they went on.
         """
-        part, task = self.part, self._task
-        if part and task:
+        spoken, task = self.current, self._task
+        if spoken and task:
             task.cancel()
-            sounded = part.ledger.first_answer_us
+            sounded = spoken.ledger.first_answer_us
             went_on = since_us is not None and sounded is not None and since_us < sounded + REACT_US
-            part.ledger.decide("broken off", "the caller went on" if went_on else why)
-            self._due.append(self._close(part, "superseded", withdrawn=went_on))
-            work = part.work if isinstance(part, Turn) else None
+            spoken.ledger.decide("broken off", "the caller went on" if went_on else why)
+            self._due.append(self._close(spoken, "superseded", withdrawn=went_on))
+            work = spoken.work if isinstance(spoken, Turn) else None
             ending = [one for one in (task, work) if one]
-            self._desk.crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {part.number}")
+            self._parts.crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {spoken.number}")
 
     def hand_out(self) -> None:
         """Hand out every row that is due: the call is over."""
@@ -152,20 +156,20 @@ class Saying:
 
     async def _take(self, turn: Turn, history: tuple[Said, ...]) -> None:
         try:
-            await take_turn(turn, self._desk, history)
+            await take_turn(turn, self._parts, history)
         finally:
             self._end(turn)
 
-    async def _say(self, part: Unasked, speech: Speech) -> None:
+    async def _say(self, spoken: Announcement, speech: Speech) -> None:
         try:
-            with part.ledger.stage("deliver", HELD):
-                await self._desk.mouth.freed()
-            sounding = tells(part.ledger, self._desk.forecast, answer=True)
-            with part.ledger.stage("deliver", LINE):
-                await self._desk.mouth.play(at_once(speech), part.heard, sounding)
-            part.outcome = "answered"
+            with spoken.ledger.stage("deliver", HELD):
+                await self._parts.mouth.freed()
+            sounding = tells(spoken.ledger, self._parts.forecast, answer=True)
+            with spoken.ledger.stage("deliver", LINE):
+                await self._parts.mouth.play(at_once(speech), spoken.heard, sounding)
+            spoken.outcome = "answered"
         finally:
-            self._end(part)
+            self._end(spoken)
 
     async def _hand_out(self, row: Callable[[], None], ending: list[asyncio.Task[None]]) -> None:
         """Hand out a *row* that is due once what was broken off has told its last, or will not soon."""
@@ -174,44 +178,44 @@ class Saying:
             self._due.remove(row)
             row()
 
-    def _end(self, part: Turn | Unasked) -> None:
-        """Write the row of *part*, unless it was broken off and has one."""
-        if self.part is part:
-            self._close(part, "silent")()
+    def _end(self, spoken: Turn | Announcement) -> None:
+        """Write the row of *spoken*, unless it was broken off and has one."""
+        if self.current is spoken:
+            self._close(spoken, "silent")()
             self._over()
 
     def _close(
-        self, part: Turn | Unasked, unheard: Outcome, *, withdrawn: bool = False
+        self, spoken: Turn | Announcement, unheard: Outcome, *, withdrawn: bool = False
     ) -> Callable[[], None]:
-        """Write *part* into the history; return what hands out its row. *unheard* if nothing has sounded.
+        """Write *spoken* into the history; return what hands out its row. *unheard* if nothing has sounded.
 
         The words of a turn whose answer is *withdrawn* wait for another one, with those that follow.
         """
-        self.part = self._task = None
-        part.close()
-        ledger, heard = part.ledger, part.heard
-        outcome = part.outcome or (unheard if ledger.first_sound_us is None else "cut")
+        self.current = self._task = None
+        spoken.close()
+        ledger, heard = spoken.ledger, spoken.heard
+        outcome = spoken.outcome or (unheard if ledger.first_sound_us is None else "cut")
         self.owing = outcome in {"superseded", "cut"}
         utterance, asked, said = None, "", heard.text
-        if isinstance(part, Turn):
-            utterance, asked = part.utterance, part.asked
-            self.leaving = part.ends_call and heard.complete
-            self.transfer = part.transfer if heard.complete else ""
-            said = " ".join(filter(None, (part.aside.text, heard.text)))
+        if isinstance(spoken, Turn):
+            utterance, asked = spoken.utterance, spoken.asked
+            self.leaving = spoken.ends_call and heard.complete
+            self.transfer = spoken.transfer if heard.complete else ""
+            said = " ".join(filter(None, (spoken.aside.text, heard.text)))
             settled = (ledger.first_answer_us is not None and not withdrawn) or outcome == "failed"
-            self._unanswered, self._unwritten = ("", "") if settled else (part.said, asked)
-            if settled and part.said:
-                self.history.append(Said("caller", part.said))
+            self._unanswered, self._unwritten = ("", "") if settled else (spoken.said, asked)
+            if settled and spoken.said:
+                self.history.append(Said("caller", spoken.said))
         if heard.text:
             self.history.append(Said("agent", heard.text, cut=not heard.complete))
         stalls = clock.stalls(ledger.zero_us, clock.now())
         left = ledger.first_sound_us if ledger.first_answer_us is None else ledger.first_answer_us
-        played = self._desk.mouth.heard_us
+        played = self._parts.mouth.heard_us
         if left is not None and played is not None and played >= left:
             ledger.lane("line: sent to sounded", left).end("as the far side tells", played)
 
         def hand_out() -> None:
             account = ledger.account(outcome, stalls)
-            self._told(Entry(part.kind, part.number, account, utterance, asked, said))
+            self._told(CallRow(spoken.kind, spoken.number, account, utterance, asked, said))
 
         return hand_out

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.call.bargein import Rules
-from turnbudget.voice.call.parts import Manners
+from turnbudget.voice.call.parts import CallSettings
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.keypad import Gathering
 from turnbudget.voice.time import clock
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MS: Final = clock.MS
 
 
-def manners(config: Config) -> Manners:
+def call_settings(config: Config) -> CallSettings:
     """Return how a call behaves: it aims to be a margin early."""
-    return Manners(
+    return CallSettings(
         budget_us=config.budget_ms * MS - config.margin_ms * MS,
         patience_us=config.patience_ms * MS,
         text_us=config.asr.text_ms * MS,
