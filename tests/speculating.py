@@ -6,11 +6,11 @@ import contextlib
 from dataclasses import dataclass, replace
 
 import numpy as np
-from stage import Line, Played, play
 
 from turnbudget.speculative.ranks import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.speculation import Speculation
+from turnbudget.testing.stage import Played, StageLine, play
 from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
 from turnbudget.voice.asr.scripted import ScriptedDictation, Take
 from turnbudget.voice.asr.transcriber import Transcript, Word
@@ -67,7 +67,7 @@ class Pitched(ScriptedSynthesizer):
         return self.texts[place] if 0 <= place < len(self.texts) else "…"
 
 
-class Timed(Line):
+class Timed(StageLine):
     """A line that knows when the caller's last word ended, in µs of the caller's media."""
 
     @property

@@ -13,8 +13,6 @@ import pytest
 from calls import QUICK, Line, harper, replay
 from llama import ALIAS, llama  # noqa: F401 - a fixture is used by its name
 from provider import CLOSE, HOLD, RESET, answer, chunk, chunked, event, head, provider, whole
-from stage import ASK, over
-from stage import says as caller
 from talking import BROKEN, BUDGET, FAULTS, OTHER, WHOLE, alone, first, healthy, talk
 
 from turnbudget.agents.backends import modes
@@ -24,6 +22,8 @@ from turnbudget.agents.simulated.make import find
 from turnbudget.agents.simulated.words import Script
 from turnbudget.settings.backends import open_llm
 from turnbudget.settings.config import AsrTable, LlmTable, ResponderTable, TtsTable, VadTable
+from turnbudget.testing.stage import ASK, over
+from turnbudget.testing.stage import says as caller
 from turnbudget.voice.time.clock import MS, SECOND
 
 APOLOGY = "Sorry, I can not help with that."

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
-from stage import ASK, after, hangs_up, lane, murmurs, over, prepared
-from stage import says as caller
 from talking import WHOLE, alone, first, talk
 
 from turnbudget.agents.backends.backend import BackendError, ToolCall
@@ -16,6 +14,8 @@ from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.make import find, make
 from turnbudget.agents.simulated.words import Script
 from turnbudget.agents.solo import LlmResponder
+from turnbudget.testing.stage import ASK, after, hangs_up, lane, murmurs, over, prepared
+from turnbudget.testing.stage import says as caller
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.time.crew import Crew

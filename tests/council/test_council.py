@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from panel import FIRST_US, LAST_US, Says, Stream, council, sleeper, table
-from stage import ASK, BRIDGE, over, play, says, stays
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.council.council import Council
 from turnbudget.council.seat import Seat
+from turnbudget.testing.stage import ASK, BRIDGE, over, play, says, stays
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

@@ -10,11 +10,21 @@ from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
 
-from lagging import Late
 from marked import MarkedVoice, Run, marked, runs
-from overheard import checked
-from stage import PHRASES, Line, Played, hangs_up, murmurs, prepared, says, speech, stays
 
+from turnbudget.testing.stage import (
+    PHRASES,
+    Late,
+    Played,
+    StageLine,
+    checked,
+    hangs_up,
+    murmurs,
+    prepared,
+    says,
+    speech,
+    stays,
+)
 from turnbudget.voice.asr.scripted import Scripted
 from turnbudget.voice.call.bargein import Rules
 from turnbudget.voice.call.parts import Phrases
@@ -128,7 +138,7 @@ class Thinks:
             yield sentence.rstrip(".") + "."
 
 
-class Watched(Line):
+class Watched(StageLine):
     """A line that looks, frame by frame, for silence that is ours, and for a Mouth that is held too long."""
 
     def __init__(self, clips, reference):

@@ -5,10 +5,20 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from lagging import Late
-from overheard import EIGHT, began, checked
-from stage import ASK, Answers, answering, murmurs, over, play, says, stays
-
+from turnbudget.testing.stage import (
+    ASK,
+    EIGHT,
+    Answers,
+    Late,
+    answering,
+    began,
+    checked,
+    murmurs,
+    over,
+    play,
+    says,
+    stays,
+)
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.time import clock

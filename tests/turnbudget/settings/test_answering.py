@@ -6,7 +6,6 @@ import gc
 from dataclasses import replace
 
 import pytest
-from stage import ASK, play
 
 from turnbudget.agents.backends.backend import Timing
 from turnbudget.agents.scripted import ScriptedResponder
@@ -15,6 +14,7 @@ from turnbudget.agents.solo import LlmResponder
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
 from turnbudget.settings.config import Config, CouncilTable, LlmTable
+from turnbudget.testing.stage import ASK, play
 from turnbudget.voice.errors import ConfigError
 
 USED = Timing("simulated:gpu-small", "m", 0, tokens_in=1_000, tokens_cached=600, tokens_out=50)

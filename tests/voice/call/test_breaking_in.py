@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from lagging import late
-from overheard import EIGHT, began, checked, quiet_by, spoken_us
-from stage import (
+
+from turnbudget.testing.stage import (
     ASK,
     BRIDGE,
+    EIGHT,
     NEVER,
     PARDON,
     Answers,
     answering,
+    began,
+    checked,
+    late,
     murmurs,
     over,
     play,
+    quiet_by,
     says,
+    spoken_us,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.sound import audio

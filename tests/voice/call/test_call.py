@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from stage import (
+from turnbudget.testing.stage import (
     APOLOGY,
     ASK,
     BRIDGE,
@@ -23,7 +23,6 @@ from stage import (
     speech,
     stays,
 )
-
 from turnbudget.voice.hearing.events import SpeechStarted, Utterance
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock

@@ -6,7 +6,8 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from stage import (
+
+from turnbudget.testing.stage import (
     ASK,
     BRIDGE,
     NEVER,
@@ -22,7 +23,6 @@ from stage import (
     speech,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import LineError

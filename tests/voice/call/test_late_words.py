@@ -6,11 +6,22 @@ import dataclasses
 
 import pytest
 from aheads import Guesses
-from lagging import late
-from overheard import checked
 from sounds import Open, Pattern, babble, noise, scene, voice
-from stage import PARDON, PRIORS, Answers, answering, murmurs, play, says, speech, spent, stays
 
+from turnbudget.testing.stage import (
+    PARDON,
+    PRIORS,
+    Answers,
+    answering,
+    checked,
+    late,
+    murmurs,
+    play,
+    says,
+    speech,
+    spent,
+    stays,
+)
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.hearing.endpoint import Endpointing

@@ -7,8 +7,7 @@ import gc
 import sys
 from itertools import pairwise
 
-from stage import Answers, answering, play, prepared, says, speech, stays
-
+from turnbudget.testing.stage import Answers, answering, play, prepared, says, speech, stays
 from turnbudget.voice.sound.audio import FRAME_US
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

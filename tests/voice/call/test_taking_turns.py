@@ -7,15 +7,18 @@ from operator import attrgetter
 
 import pytest
 from aheads import Guesses
-from lagging import late
-from overheard import EIGHT, began, checked
-from stage import (
+
+from turnbudget.testing.stage import (
     APOLOGY,
     ASK,
     BRIDGE,
+    EIGHT,
     Answers,
     after,
     answering,
+    began,
+    checked,
+    late,
     over,
     play,
     prepared,
@@ -23,7 +26,6 @@ from stage import (
     speech,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import TtsError

@@ -5,20 +5,23 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from lagging import late
-from overheard import EIGHT, began, checked, spoken_us
-from stage import (
+
+from turnbudget.testing.stage import (
     ASK,
     BRIDGE,
+    EIGHT,
     Answers,
     answering,
+    began,
+    checked,
+    late,
     murmurs,
     over,
     play,
     says,
+    spoken_us,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.time.clock import MS, SECOND
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 from aheads import Guesses
-from stage import (
+
+from turnbudget.testing.stage import (
     APOLOGY,
     ASK,
     BRIDGE,
@@ -18,7 +19,7 @@ from stage import (
     PHRASES,
     PRIORS,
     Answers,
-    Line,
+    StageLine,
     after,
     answering,
     check_account,
@@ -31,7 +32,6 @@ from stage import (
     spent,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Scripted, Take
 from turnbudget.voice.call.ledger import Owner
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -359,7 +359,7 @@ async def test_speech_without_words_is_asked_about():
     assert (row.account.outcome, row.said, row.asked) == ("answered", PARDON, "")
 
 
-class Stalling(Line):
+class Stalling(StageLine):
     """A line whose loop stands still for 600 ms when it is handed its first frame."""
 
     def send(self, frame):

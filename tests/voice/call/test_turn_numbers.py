@@ -6,12 +6,13 @@ import time
 from collections import Counter
 
 import pytest
-from stage import (
+
+from turnbudget.testing.stage import (
     ASK,
     ONSET,
     PRIORS,
     Answers,
-    Line,
+    StageLine,
     after,
     answering,
     check_account,
@@ -22,7 +23,6 @@ from stage import (
     spent,
     stays,
 )
-
 from turnbudget.voice.asr.scripted import Scripted
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.sound import audio
@@ -201,7 +201,7 @@ async def test_the_bridge_leaves_earlier_where_delivery_is_slow():
     assert bridge.because == "no answer yet, 200 ms left, and the bridge needs 200 ms"
 
 
-class Tells(Line):
+class Tells(StageLine):
     """A line whose far side says once that it sounded our first frame, 120 ms after that was sent."""
 
     @property

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from overheard import began, checked
 from sounds import MS, SECOND, count, noise, to_int16, voice
-from stage import Line, play, says, stays
 
+from turnbudget.testing.stage import StageLine, began, checked, play, says, stays
 from turnbudget.voice.hearing.vad import Energy
 from turnbudget.voice.lines.recording import Clip
 from turnbudget.voice.sound import audio
@@ -110,7 +109,7 @@ def test_what_was_learnt_is_kept_for_the_next_reply():
 # --- whole calls ------------------------------------------------------------------------------------
 
 
-class Loudspeaker(Line):
+class Loudspeaker(StageLine):
     """A line whose microphone hears our own voice, 150 ms late and 18 dB weaker."""
 
     async def _frame(self, samples):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stage import Line, speech
 
+from turnbudget.testing.stage import StageLine, speech
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.sound import audio
 from turnbudget.voice.speaking.mouth import Mouth, Playback, at_once
@@ -27,7 +27,7 @@ class Stage:
     """A Mouth on a line, and what it told."""
 
     def __init__(self):
-        self.line = Line((), Reference())
+        self.line = StageLine((), Reference())
         self.tape = Tape(clock.now())
         self.mouth = Mouth(self.line, self.tape)
         self.heard = Playback()
@@ -174,7 +174,7 @@ async def test_whoever_makes_the_pieces_is_closed_when_the_mouth_is_cut():
     assert closed == [300 * MS]
 
 
-class Jittery(Line):
+class Jittery(StageLine):
     """A line whose loop is kept busy, so that wake-ups come late by up to *most_us*."""
 
     def __init__(self, most_us):

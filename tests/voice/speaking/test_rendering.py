@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from stage import speech
 
+from turnbudget.testing.stage import speech
 from turnbudget.voice.speaking.mouth import AHEAD, Rendering
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS
