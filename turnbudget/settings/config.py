@@ -34,11 +34,12 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EndpointTable(Table, frozen=True):
     """``[endpoint]``: how long a silence ends a turn.
 
-    The usual one (``silence_ms``), that of words that are whole (``settled_ms``), the bounds of what may be
-    chosen (``least_ms``, ``most_ms``), and what a part of an answer is given, an address without its town
-    (``part_ms``). Voice for ``start_ms`` opens a turn; shorter is a click. Sound without a pause is cut after
-    ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion`` ("smart-turn") hears the pause
-    itself: where the words are whole and the voice is not, the usual silence is kept.
+    ``silence_ms`` is the usual silence, ``settled_ms`` that behind words that are whole, ``part_ms`` that
+    behind a part of an answer (an address without its town); nobody may choose less than ``least_ms`` or,
+    but for ``part_ms``, more than ``most_ms``. Voice for ``start_ms`` opens a turn; shorter is a click. Sound
+    without a pause is cut after ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion``
+    ("smart-turn") hears the pause itself: where the words are whole and the voice is not, the usual silence
+    is kept. ``docs/endpointing.md`` draws them on one axis.
     """
 
     silence_ms: Positive = 550
