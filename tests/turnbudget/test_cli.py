@@ -135,8 +135,8 @@ REFUSED = {
         "a.wav: has 2 channels, and the caller is said to be on 4",
     ),
     "one side": (
-        ["x-caller.wav"],
-        "x-caller.wav: has one channel, and the other side x-agent.wav is not there; give",
+        ["y-agent.wav"],
+        "y-agent.wav: is the agent's side, and the caller's, y-caller.wav, is not there; give",
     ),
     "a real engine in virtual time": (
         ["in", "--tts", "piper"],
@@ -166,7 +166,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_code_2(tmp_path, monkeypatch, 
     harper(tmp_path / "in")
     stereo(tmp_path / "a.wav")
     pair(tmp_path)
-    (tmp_path / "x-agent.wav").unlink()
+    (tmp_path / "x-agent.wav").rename(tmp_path / "y-agent.wav")
     (tmp_path / "empty").mkdir()
     (tmp_path / "s.toml").write_text('[[event]]\nafter_turn = 9\ndo = "hang-up"\n')
     (tmp_path / "bad.toml").write_text("budget = 1\n")

@@ -135,6 +135,19 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
     type=click.FloatRange(0, 1),
     help="How many are too many for --fail-over: a larger share of all caller turns, by default 0.01.",
 )
+@click.option(
+    "--allow-dropped",
+    is_flag=True,
+    help="Let --fail-over pass though a call ended before its recording did, and turns were left unplayed.",
+)
+@click.option(
+    "--turn-silence",
+    metavar="MS",
+    type=click.IntRange(100),
+    default=1_500,
+    show_default=True,
+    help="Silence of the caller that ends a turn, where a recording does not hold the agent's side.",
+)
 @click.option("--quiet", is_flag=True, help="No waterfalls: only the headline.")
 @one_line
 def replay(**given: Any) -> None:
@@ -164,7 +177,7 @@ def replay(**given: Any) -> None:
     if len(made) > 1 and len(made) == len(plans):
         compare(plans, made, given)
     for run in made[-1:] if given["compare_speculation"] else made:
-        leave(run, given["fail_over"], SHARE if allowed is None else allowed)
+        leave(run, given["fail_over"], SHARE if allowed is None else allowed, dropped=given["allow_dropped"])
 
 
 def plans_of(plan: Plan, given: Mapping[str, Any]) -> list[Plan]:
@@ -206,6 +219,7 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         pacing,
         given["caller_channel"],
         given["rate"],
+        given["turn_silence"] * clock.MS,
         events,
         given["force"],
     )
@@ -239,7 +253,7 @@ def perform(plan: Plan, kind: clock.Kind, *, quiet: bool = False) -> Run:
     return run
 
 
-def leave(run: Run, fail_over: int | None, share: float) -> None:
+def leave(run: Run, fail_over: int | None, share: float, *, dropped: bool = False) -> None:
     """Say what went wrong, and leave with the code for it if anything did."""
     for fault in run.summary.faults:
         say(fault)
@@ -250,6 +264,12 @@ def leave(run: Run, fail_over: int | None, share: float) -> None:
     turns = [row for row in run.rows if row.kind == "turn"]
     if fail_over and not turns:
         stop(f"no caller turn was measured, so none is known to sound within {fail_over} ms", MISSED)
+    if fail_over and run.summary.not_replayed and not dropped:
+        stop(
+            f"{run.summary.not_replayed} recorded turns were not replayed, so the run says nothing of them;"
+            " --allow-dropped lets it pass",
+            MISSED,
+        )
     over_us = (fail_over or 0) * clock.MS
     late = [row for row in turns if row.first_sound_us is None or row.first_sound_us > over_us]
     if fail_over and len(late) > share * len(turns):

@@ -30,7 +30,9 @@ BACKGROUND_US: Final = 500 * clock.MS
 APART_US: Final = 300 * clock.MS
 """Stretches of voice closer together than this are one."""
 SHORTEST_US: Final = 200 * clock.MS
-"""A stretch of voice shorter than this, of which nobody wrote down a word, is a breath or a click."""
+"""Voice shorter than this (µs) in which no recogniser finds a word is a breath or a click, and no turn."""
+TURN_SILENCE_US: Final = 1_500 * clock.MS
+"""Silence of the caller (µs) that ends a turn where the recording does not hold the agent's side."""
 
 Pacing: TypeAlias = Literal["gated", "timeline", "script"]
 
@@ -56,15 +58,31 @@ class Conversation:
     has_words: bool
     """Whether the segments come from a reference with word times, rather than from a detector."""
     notes: tuple[str, ...] = ()
+    turn_silence_us: int = TURN_SILENCE_US
+    """Silence of the caller (µs) that ends a turn, where the agent is not in the recording."""
     wanted: Wanted | None = None
     """What the caller wanted, where somebody wrote it down."""
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether the agent's side is not in the recording: where a turn ended is then a guess."""
+        return not self.agent_speech
+
     def turns(self) -> list[tuple[Segment, ...]]:
-        """Return the caller's segments by turn: one ends where the agent begins to speak."""
+        """Return the caller's segments by turn: one ends where the agent begins to speak.
+
+        Where the agent is not in the recording, one ends in a silence of ``turn_silence_us``.
+        """
         turns: list[list[Segment]] = []
         last: Segment | None = None
         for segment in sorted(self.caller_speech, key=lambda segment: segment.began_us):
-            if last and not _speaks_between(self.agent_speech, last.began_us, segment.began_us):
+            if self.one_sided:
+                goes_on = last is not None and segment.began_us - last.ended_us < self.turn_silence_us
+            else:
+                goes_on = last is not None and not _speaks_between(
+                    self.agent_speech, last.began_us, segment.began_us
+                )
+            if goes_on:
                 turns[-1].append(segment)
             else:
                 turns.append([segment])
@@ -133,11 +151,11 @@ def _speaks_between(segments: Iterable[Segment], began_us: int, ended_us: int) -
 
 
 def segments_of(voiced: Iterable[tuple[int, int]]) -> tuple[Segment, ...]:
-    """Return stretches of voice (µs) as segments: those close together are one, a mere blip is none."""
+    """Return stretches of voice (µs) as segments: those close together are one."""
     joined: list[tuple[int, int]] = []
     for began, ended in voiced:
         if joined and began - joined[-1][1] < APART_US:
             joined[-1] = (joined[-1][0], ended)
         else:
             joined.append((began, ended))
-    return tuple(Segment(began, ended) for began, ended in joined if ended - began >= SHORTEST_US)
+    return tuple(Segment(began, ended) for began, ended in joined)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnbudget.recorded import sources
+from turnbudget.recorded.conversation import TURN_SILENCE_US
 from turnbudget.recorded.script import clips_of
 from turnbudget.recorded.session import Session
 from turnbudget.recorded.tracks import Reading
@@ -52,6 +53,7 @@ class Plan:
     pacing: Pacing = "gated"
     caller_channel: int = 0
     rate: int | None = None
+    turn_silence_us: int = TURN_SILENCE_US
     events: tuple[Event, ...] = ()
     force: bool = False
 
@@ -182,7 +184,9 @@ def _open(plan: Plan, path: Path | UsageError) -> tuple[Conversation, list[Clip]
     def vad() -> Vad:
         return make_vad(name, Reference())
 
-    conversation = sources.open_conversation(path, Reading(plan.caller_channel, plan.rate, vad))
+    conversation = sources.open_conversation(
+        path, Reading(plan.caller_channel, plan.rate, vad, plan.turn_silence_us)
+    )
     return conversation, clips_of(conversation, plan.pacing, plan.events)
 
 

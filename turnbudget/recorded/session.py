@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.recorded.conversation import SHORTEST_US
 from turnbudget.recorded.wanted import TASKS, same
 from turnbudget.runs.names import legible
 from turnbudget.runs.records import CallRecord, TaskRecord
@@ -52,6 +53,10 @@ class Session:
         self._heard: list[tuple[int, int]] = []
         self._unheard: dict[tuple[int, int], str] = {}
         self._missed = ""
+        self._recorded = sum(len(clip.turns) for clip in clips)
+        self._replayed = 0
+        self._wordless: list[tuple[int, int]] = []
+        """Sounds in which nobody found a word, and which were too short to ask about."""
         self._overheard: list[Utterance] = []
         """What needed no answer, so has no row, until its words are taken..."""
         self._rowless: list[tuple[str, str]] = []
@@ -59,7 +64,13 @@ class Session:
         line = RecordedLine(clips, self._reference, conversation.background())
         parts = studio.parts(line, self._reference, words=conversation.has_words)
         self._responder = parts.responder
-        self._call = Call(parts, studio.call_settings, self._entry, overheard=self._overheard.append)
+        self._call = Call(
+            parts,
+            studio.call_settings,
+            self._entry,
+            overheard=self._overheard.append,
+            awaited=lambda: line.has_more or self._speaks_on(),
+        )
         line.follow(self._call)
         self._written = Written(self._call, writer, name=name, told=told)
 
@@ -76,7 +87,9 @@ class Session:
             turns=self._written.turns,
             audio=self._written.audio,
             ended=self._call.ended or "broken off",
-            notes=tuple(map(legible, self._conversation.notes)),
+            recorded=self._recorded,
+            not_replayed=self._recorded - self._replayed,
+            notes=tuple(map(legible, (*self._conversation.notes, *self._short()))),
             task=self._task(),
         )
 
@@ -120,6 +133,7 @@ class Session:
                 media_epoch_us=self._call.ear.epoch_us,
                 reference=self._reference,
                 has_words=self._conversation.has_words,
+                has_agent=not self._conversation.one_sided,
                 budget_us=self._studio.budget_us,
             )
         )
@@ -132,6 +146,9 @@ class Session:
         epoch = self._call.ear.epoch_us
         while self._overheard and self._overheard[0].ended_us <= until_us:
             utterance = self._overheard.pop(0)
+            if not utterance.text:
+                self._wordless.append((utterance.began_us, utterance.ended_us))
+                continue
             self._pass_over(utterance.began_us - epoch)
             self._heard.append((utterance.began_us, utterance.ended_us))
             self._rowless.append((self._reference.take(utterance.ended_us - epoch), utterance.text))
@@ -151,13 +168,45 @@ class Session:
             if ended <= until_us and not touched and (began, ended) not in self._unheard:
                 self._unheard[began, ended] = self._reference.take(ended)
 
+    def _speaks_on(self) -> bool:
+        """Say whether a turn of the recording that has begun to play has not ended."""
+        now = clock.now() - self._call.ear.epoch_us
+        return any(ended > now for _, ended in self._reference.turns)
+
+    def _is_over(self, began: int, ended: int) -> bool:
+        """Say whether the turn from *began* to *ended* (media time) was played, or at least heard."""
+        epoch = self._call.ear.epoch_us
+        touched = any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._heard)
+        return touched or ended + epoch <= clock.now()
+
+    def _clicks(self) -> set[tuple[int, int]]:
+        """Return the turns that a detector alone found, that are short, and in which nobody found a word."""
+        if self._conversation.has_words:
+            return set()
+        epoch = self._call.ear.epoch_us
+        return {
+            (began, ended)
+            for began, ended in self._unheard
+            if ended - began < SHORTEST_US
+            and any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._wordless)
+        }
+
+    def _short(self) -> Iterator[str]:
+        """Yield what is to be said of sounds that were taken for no turn."""
+        if clicks := len(self._clicks()):
+            what = "1 sound" if clicks == 1 else f"{clicks} sounds"
+            yield f"{what} under {SHORTEST_US // clock.MS} ms without a word: no turn"
+
     def _add_unheard(self) -> None:
         """Give a row to every turn of the recording that no utterance touched: it was owed an answer."""
         call, epoch = self._call, self._call.ear.epoch_us
         self._take_rowless(clock.now())
         self._pass_over(clock.now() - epoch)
         shift = epoch - call.epoch_us
+        self._replayed = sum(self._is_over(began, ended) for began, ended in self._reference.turns)
         for (began, ended), text in self._unheard.items():
+            if (began, ended) in self._clicks():
+                continue
             self._add(
                 unheard(
                     self._name,

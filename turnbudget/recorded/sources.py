@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.recorded import harper
-from turnbudget.recorded.tracks import Reading, pair, stereo
+from turnbudget.recorded.tracks import Reading, alone, pair, stereo
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.voice.errors import AudioError, UsageError
 from turnbudget.voice.sound.recording import read
@@ -84,16 +84,19 @@ def open_conversation(path: Path, reading: Reading) -> Conversation:
         return open_vcon(path, reading)
     other = _other_side(path)
     if other is None:
-        return stereo(path.stem, path, reading)
+        channels = read(path, rate=reading.rate).source_channels
+        return (alone if channels == 1 else stereo)(path.stem, path, reading)
     if other.exists():
         caller, agent = (path, other) if _side(path) == "caller" else (other, path)
         return pair(_pair_name(path), caller, agent, reading)
     if read(path, rate=reading.rate).source_channels == 1:
-        raise AudioError(
-            f"has one channel, and the other side {other.name} is not there",
-            where=str(path),
-            remedy="give both sides, or a stereo recording",
-        )
+        if _side(path) == "agent":
+            raise AudioError(
+                f"is the agent's side, and the caller's, {other.name}, is not there",
+                where=str(path),
+                remedy="give both sides, the caller's alone, or a stereo recording",
+            )
+        return alone(path.stem, path, reading)
     return stereo(path.stem, path, reading)
 
 

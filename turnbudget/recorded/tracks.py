@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnbudget.recorded.conversation import SHORTEST_US, Conversation, segments_of
+from turnbudget.recorded.conversation import TURN_SILENCE_US, Conversation, segments_of
 from turnbudget.voice.errors import AudioError, UsageError
 from turnbudget.voice.hearing.ear import HIGH
 from turnbudget.voice.hearing.endpoint import Ended, Endpoint, Endpointing
@@ -31,11 +31,15 @@ APART_US = clock.SECOND
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read recordings: which channel the caller is on, the rate of raw files, who detects speech."""
+    """How to read recordings: which channel the caller is on, the rate of raw files, who detects speech.
+
+    ``turn_silence_us`` is the caller's silence that ends a turn where the agent is not in the recording.
+    """
 
     caller: int = 0
     rate: int | None = None
     vad: Callable[[], Vad] | None = None
+    turn_silence_us: int = TURN_SILENCE_US
 
 
 def stereo(name: str, path: Path, reading: Reading) -> Conversation:
@@ -49,6 +53,19 @@ def stereo(name: str, path: Path, reading: Reading) -> Conversation:
         )
     caller, agent = channels[reading.caller], channels[0 if reading.caller else 1]
     return _detected(name, str(path), caller.samples, agent.samples, caller.notes, reading)
+
+
+def alone(name: str, path: Path, reading: Reading) -> Conversation:
+    """Return the call *name* of which only the caller's side was recorded; raises AudioError."""
+    recording = read(path, rate=reading.rate)
+    return _detected(name, str(path), recording.samples, audio.silence(0), recording.notes, reading)
+
+
+def _alone(silence_us: int) -> str:
+    return (
+        f"the recording holds no agent: a silence of {silence_us / clock.SECOND:.1f} s ends a turn,"
+        " and whether a reply cuts the caller off is unknown"
+    )
 
 
 def pair(name: str, caller: Path, agent: Path, reading: Reading) -> Conversation:
@@ -84,13 +101,24 @@ def _detected(  # noqa: PLR0913, PLR0917 - what a conversation is made of
             remedy="if the caller is on another: --caller-channel 1",
         )
     agent_speech = segments_of(voiced(agent, reading.vad()))
-    return Conversation(name, source, caller, caller_speech, agent_speech, has_words=False, notes=notes)
+    if not agent_speech:
+        notes = (*notes, _alone(reading.turn_silence_us))
+    return Conversation(
+        name,
+        source,
+        caller,
+        caller_speech,
+        agent_speech,
+        has_words=False,
+        notes=notes,
+        turn_silence_us=reading.turn_silence_us,
+    )
 
 
 def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
     """Yield where there is voice in *sound*, in µs, as the endpointing machine hears it.
 
-    What holds less voice than a murmur is a breath or a click.
+    What the endpointing machine takes for the beginning of a turn counts, however short: "no" lasts 110 ms.
     """
     level = Level()
     endpoint = Endpoint(Endpointing(silence_us=300 * clock.MS, longest_us=3600 * clock.SECOND))
@@ -103,7 +131,7 @@ def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
         level.hear(window, at)
         likely = vad.probability(window, at) >= HIGH and level.stands_out(vad.window)
         signal = endpoint.process(at, vad.window, voiced=likely, edge=edge)
-        if isinstance(signal, Ended) and audio.us(signal.voiced) >= SHORTEST_US:
+        if isinstance(signal, Ended):
             yield audio.us(signal.began), audio.us(signal.at)
     if endpoint.speaking:
         yield audio.us(endpoint.began), audio.us(edge())

@@ -5,12 +5,13 @@ Wrong hits and hits are always written together, the wrong ones first.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.runs.records import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from turnbudget.runs.records import CallRecord, Spread, Summary
 
@@ -77,11 +78,17 @@ def headline(summary: Summary) -> Iterator[str]:
         yield f"{share} of all caller turns sounded within {budget} ({inside.count} of {inside.of})"
     else:
         yield "no caller turns"
+    if summary.not_replayed:
+        yield f"  not replayed  {_dropped(summary.calls)}"
     if early:
         yield f"  {early} of the others: the caller took the turn back inside the budget, before any sound"
     yield f"  first answer within 200 ms  {good(summary.under_200)}"
     yield f"  first answer within {budget}  {good(summary.answered_in_time)}"
-    yield f"  false cuts  {bad(summary.false_cuts)}"
+    unknown = summary.turns - summary.false_cuts.of
+    cuts = bad(summary.false_cuts) + (
+        f", unknown in {unknown} (no agent in the recording)" if unknown else ""
+    )
+    yield f"  false cuts  {cuts}"
     yield f"  wrong hits  {bad(summary.wrong_hits)}, hits  {good(summary.hits)}"
     yield from _ahead(summary)
     yield f"  first sound   {spread(summary.first_sound)}"
@@ -97,6 +104,16 @@ def headline(summary: Summary) -> Iterator[str]:
         yield f"  tasks  {right.count} of {right.of} right, slots {slots.count} of {slots.of}"
     if summary.usd is not None:
         yield f"  LLM price  {summary.usd:.4f} $ by the backend's own rates"
+
+
+def _dropped(calls: Sequence[CallRecord]) -> str:
+    """Return how many recorded turns no row stands for, and why their calls had ended before them."""
+    why = Counter[str]()
+    for call in calls:
+        why[call.ended] += call.not_replayed
+    reasons = "; ".join(f"{reason}: {count}" for reason, count in why.items() if count)
+    recorded = sum(call.recorded for call in calls)
+    return f"{sum(why.values())} of {recorded} recorded caller turns ({reasons})"
 
 
 def checks(summary: Summary) -> str:

@@ -102,9 +102,9 @@ class Row(Record, frozen=True, kw_only=True):
     closed_us: int
     witness_us: int | None
     """When the first audible sample left, read off the sent samples, not off the ledger."""
-    false_cut: bool = False
+    false_cut: bool | None = False
     """A sound began in a pause of the caller, who had more to say by the reference (word times, or where a
-    detector that heard the whole recording found the turn to end)."""
+    detector that heard the whole recording found the turn to end); None where the recording cannot tell."""
     entries: tuple[EntryRow, ...]
     lanes: tuple[LaneRow, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()
@@ -228,6 +228,10 @@ class CallRecord(Record, frozen=True, kw_only=True):
     audio: str
     """The resulting call as stereo WAV in the run folder: caller left, our voice right."""
     ended: str
+    recorded: int = 0
+    """Turns of the caller that the recording holds; 0 for a live call."""
+    not_replayed: int = 0
+    """Of those, the turns that the call ended before (``ended`` says why): they have no row."""
     notes: tuple[str, ...] = ()
     """What was odd about the recording, and how it was taken: nothing that kept it from being replayed."""
     task: TaskRecord | None = None
@@ -268,6 +272,8 @@ class Summary(Record, frozen=True, kw_only=True):
     stages: tuple[StageTotal, ...]
     ended_by: dict[str, int]
     """Where the zero of the turns came from."""
+    not_replayed: int = 0
+    """Turns of the recordings that no row stands for, because their call ended before them."""
     false_cuts: Share
     saved_us: int
     wasted_us: int

@@ -24,12 +24,14 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
     media_epoch_us: int,
     reference: Reference,
     has_words: bool,
+    has_agent: bool = True,
     budget_us: int,
 ) -> Row:
     """Return *entry* as a row of *call*, whose clock began at *call_epoch_us*.
 
     *reference* counts in the caller's media, whose first sample sounded at *media_epoch_us*; it knows where
-    turns end, and, if it *has_words*, what was said.
+    turns end, and, if it *has_words*, what was said. If it does not hold the agent (*has_agent*), nobody
+    knows where the caller had ended, so whether a reply cut them off is left open.
     """
     account = entry.account
     detected = account.zero_us
@@ -59,7 +61,11 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
         first_answer_us=_after(zero, account.first_answer_us),
         closed_us=account.closed_us - zero,
         witness_us=_after(zero, account.witness_us),
-        false_cut=bool(utterance and sound and reference.goes_on_after(sound - media_epoch_us)),
+        false_cut=(
+            bool(utterance and sound and reference.goes_on_after(sound - media_epoch_us))
+            if has_agent
+            else None
+        ),
         entries=_entries(account),
         lanes=tuple(
             LaneRow(

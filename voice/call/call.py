@@ -43,10 +43,12 @@ EARLY: Final = 31
 class Call:
     """One call. ``run`` returns when it is over; ``told`` gets each row as its turn ends.
 
-    ``overheard`` gets what the caller said that needs no answer, so has no row.
+    ``overheard`` gets what the caller sounded that needs no answer, so has no row; its text may be "".
+    ``awaited`` says whether the caller is known to speak again, as a recorded one is: until then their
+    silence is neither asked about nor taken for the end of the call.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts, its ways, and who is told what
         self,
         parts: Parts,
         settings: CallSettings,
@@ -54,10 +56,12 @@ class Call:
         *,
         taped: bool = True,
         overheard: Callable[[Utterance], None] = lambda _: None,
+        awaited: Callable[[], bool] = lambda: False,
     ) -> None:
         self._parts = parts
         self._settings = settings
         self._overheard = overheard
+        self._awaited = awaited
         self._reprompts = 0
         self._spoke_us = 0
         self._greeting = parts.greeting
@@ -218,6 +222,8 @@ class Call:
     def _idle(self, quiet_us: int) -> None:
         """Ask a caller who has been silent for *quiet_us* whether they are there, or hang up."""
         leaving, settings = self._replies.leaving, self._settings
+        if self._awaited() and not leaving:
+            return
         if quiet_us < ((settings.parting_us if leaving else 0) or settings.idle_us):
             return
         if leaving:
@@ -272,8 +278,7 @@ class Call:
         if self._is_due(utterance):
             self._begin(utterance)
         else:
-            if utterance.text:
-                self._overheard(utterance)
+            self._overheard(utterance)
             self._take_up()
 
     def _begin(self, utterance: Utterance) -> None:

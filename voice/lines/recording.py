@@ -79,6 +79,7 @@ class RecordedLine:
     def __init__(self, clips: Sequence[Clip], reference: Reference, background: Int16) -> None:
         """Play *clips*; *background* is the line's own noise, looped while the caller waits."""
         self._clips = clips
+        self._begun = 0
         self._reference = reference
         loop = np.concatenate((background, background[::-1])) if background.size else audio.silence(1)
         self._period = loop.size
@@ -92,6 +93,12 @@ class RecordedLine:
     def follow(self, floor: Floor) -> None:
         """Take turns with *floor*."""
         self._floor = floor
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the caller is silent as they were recorded (no script has it so), and will speak again."""
+        left = self._clips[self._begun :]
+        return any(clip.turns for clip in left) and left[0].when == "settled"
 
     def send(self, frame: Int16) -> None:
         """Take our audio; nobody is there to hear it."""
@@ -111,6 +118,7 @@ class RecordedLine:
                 yield await self._frame(self._noise())
             if clip.hangs_up:
                 return
+            self._begun += 1
             self._announce(clip)
             for start in range(0, clip.samples.size, audio.FRAME):
                 yield await self._frame(clip.samples[start : start + audio.FRAME])

@@ -104,13 +104,17 @@ def test_a_pair_of_bare_sides_is_named_after_its_folder(tmp_path, monkeypatch):
     assert open_conversation(find(tmp_path)[0].relative_to(tmp_path), READING).name == tmp_path.name
 
 
-@pytest.mark.parametrize("side", ["caller", "agent"])
-def test_one_side_alone_is_a_fault_that_names_the_other(tmp_path, side):
+def test_the_agents_side_alone_is_a_fault_that_names_the_other(tmp_path):
     pair(tmp_path, "x")
-    other = {"caller": "agent", "agent": "caller"}[side]
-    (tmp_path / f"x-{other}.wav").unlink()
-    with pytest.raises(AudioError, match=f"x-{other}.wav is not there; give both sides"):
-        open_conversation(tmp_path / f"x-{side}.wav", READING)
+    (tmp_path / "x-caller.wav").unlink()
+    with pytest.raises(AudioError, match=r"the caller's, x-caller.wav, is not there; give both sides"):
+        open_conversation(tmp_path / "x-agent.wav", READING)
+
+
+def test_the_callers_side_alone_is_a_recording_without_an_agent(tmp_path):
+    pair(tmp_path, "x")
+    (tmp_path / "x-agent.wav").unlink()
+    assert open_conversation(tmp_path / "x-caller.wav", READING).one_sided
 
 
 def test_a_stereo_recording_that_is_called_agent_is_a_stereo_recording(tmp_path):

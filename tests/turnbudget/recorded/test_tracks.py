@@ -119,9 +119,12 @@ def test_speech_that_the_recording_cuts_off_still_counts():
     assert (began // 20_000, round(ended / 20_000)) == (6_400 // 20, 7_000 // 20)
 
 
-def test_a_breath_is_no_turn(tmp_path):
+def test_a_short_voice_may_be_a_turn_and_a_click_is_none(tmp_path):
     path = stereo(tmp_path / "a.wav", seconds=3.0, talk=[Line("caller", "yes", 500)])
     sound, rate = soundfile.read(path, dtype="int16")
     sound[rate * 2 : rate * 2 + 800, 0] = sound[4_400:5_200, 0]  # 100 ms of voice
+    soundfile.write(path, sound, rate)
+    assert len(opened(path).caller_speech) == 2
+    sound[rate * 2 + 400 :, 0] = 0  # 50 ms
     soundfile.write(path, sound, rate)
     assert len(opened(path).caller_speech) == 1

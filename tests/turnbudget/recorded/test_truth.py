@@ -1,0 +1,175 @@
+"""A replay cannot flatter: every recorded turn has a row or is counted as not replayed, with the reason."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+import soundfile
+from calls import QUICK, RATE, Line, replay, stereo
+from click.testing import CliRunner
+
+from turnbudget.cli import main
+from turnbudget.settings import compose
+from turnbudget.settings.config import VadTable, dump
+from turnbudget.testing.tones import Tones
+from turnbudget.voice.errors import UsageError
+
+ENERGY = msgspec.structs.replace(QUICK, vad=VadTable(engine="energy"))
+TURNS = ("one two three", "yes it is that", "the blue one please", "thank you very much")
+
+
+@pytest.fixture(autouse=True)
+def hears_tones(monkeypatch):
+    """Have a recogniser that hears the caller's tone as words, and nothing else as any."""
+
+    def choose(*_):
+        return Tones(["my words"] * 8), "tones", "for a test"
+
+    monkeypatch.setattr(compose, "choose_transcriber", choose)
+
+
+def talk(pause_ms, turns=TURNS):
+    """Four caller turns, each answered; before the second the caller is silent for *pause_ms*."""
+    at, lines = 500, []
+    for place, words in enumerate(turns):
+        at += pause_ms if place == 1 else 900
+        lines.append(Line("caller", words, at))
+        at = lines[-1].ended_ms + 700
+        lines.append(Line("agent", "well then so", at))
+        at = lines[-1].ended_ms
+    return tuple(lines), at / 1000 + 2
+
+
+def recording(tmp_path, lines, seconds, **how):
+    return stereo(tmp_path / "call.wav", lines, seconds=seconds, **how)
+
+
+def sounds(tmp_path, lengths_ms, apart_ms=3_000, pitch=400):
+    """A stereo call: the caller's answers last *lengths_ms*, the agent asks before each."""
+    rng = np.random.default_rng(3)
+    total = round((apart_ms * (len(lengths_ms) + 1)) * RATE / 1000)
+    sides = [rng.normal(0, 8, total) for _ in range(2)]
+
+    def tone(side, at_ms, length_ms, hz):
+        count = round(length_ms * RATE / 1000)
+        start = round(at_ms * RATE / 1000)
+        ramp = np.minimum(1, np.minimum(np.arange(count), np.arange(count)[::-1]) / (0.01 * RATE))
+        sides[side][start : start + count] += 6_000 * ramp * np.sin(2 * np.pi * hz * np.arange(count) / RATE)
+
+    for place, length in enumerate(lengths_ms):
+        tone(1, apart_ms * place + 500, 900, 500)
+        tone(0, apart_ms * place + 2_200, length, pitch)
+    path = tmp_path / "short.wav"
+    soundfile.write(path, np.rint(np.column_stack(sides)).astype(np.int16), RATE)
+    return path
+
+
+def caller_turns(run):
+    return [row for row in run.rows if row.kind == "turn"]
+
+
+@pytest.mark.parametrize("pause_s", [15, 22, 120])
+def test_a_recorded_pause_is_a_pause_however_long(tmp_path, pause_s):
+    run = replay(recording(tmp_path, *talk(pause_s * 1_000)), tmp_path / "run", ENERGY)
+    assert len(caller_turns(run)) == 4
+    assert run.summary.not_replayed == 0
+    assert run.summary.calls[0].recorded == 4
+    assert {row.outcome for row in caller_turns(run)} <= {"answered", "bridged", "shelved"}
+
+
+def test_a_recorded_pause_is_a_pause_on_the_timeline_too(tmp_path):
+    run = replay(recording(tmp_path, *talk(40_000)), tmp_path / "run", ENERGY, pacing="timeline")
+    assert len(caller_turns(run)) == 4
+    assert run.summary.not_replayed == 0
+
+
+def test_what_a_call_that_ends_early_leaves_is_counted_with_the_reason(tmp_path):
+    lines, seconds = talk(2_000)
+    short = msgspec.structs.replace(ENERGY, longest_call_s=12)
+    run = replay(recording(tmp_path, lines, seconds), tmp_path / "run", short)
+    record = run.summary.calls[0]
+    assert record.ended == "the call was too long"
+    assert record.recorded == 4
+    assert 0 < record.not_replayed < 4
+    assert len(caller_turns(run)) + record.not_replayed == 4
+    assert run.summary.not_replayed == record.not_replayed
+
+
+@pytest.mark.parametrize("lengths", [(112, 150, 193), (120, 120, 120)])
+def test_a_short_answer_is_a_turn(tmp_path, lengths):
+    # "No", "yes" and "two" last 112 to 193 ms; live they are answered.
+    run = replay(sounds(tmp_path, (700, *lengths)), tmp_path / "run", ENERGY)
+    assert run.summary.calls[0].recorded == 4
+    assert len(caller_turns(run)) == 4
+
+
+def test_a_short_sound_without_a_word_is_no_turn_and_is_said(tmp_path):
+    """The recogniser finds no word in this pitch."""
+    run = replay(sounds(tmp_path, (700, 120, 150), pitch=300), tmp_path / "run", ENERGY)
+    assert len(caller_turns(run)) == 1
+    assert "2 sounds under 200 ms without a word: no turn" in run.summary.calls[0].notes
+
+
+def test_a_click_is_no_turn(tmp_path):
+    run = replay(sounds(tmp_path, (700, 30, 40)), tmp_path / "run", ENERGY)
+    assert len(caller_turns(run)) == 1
+
+
+def alone(tmp_path, lines, seconds, channels=1):
+    """The caller's leg of *lines*: the agent's channel absent, or there and silent."""
+    both, rate = soundfile.read(stereo(tmp_path / "both.wav", lines, seconds=seconds), dtype="int16")
+    path = tmp_path / "leg.wav"
+    if channels == 2:
+        both[:, 1] = 0
+    soundfile.write(path, both if channels == 2 else both[:, 0], rate)
+    return path
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_recording_of_one_side_claims_no_false_cut(tmp_path, channels):
+    run = replay(alone(tmp_path, *talk(2_500), channels), tmp_path / "run", ENERGY)
+    assert len(caller_turns(run)) == 4
+    assert {row.false_cut for row in caller_turns(run)} == {None}
+    assert run.summary.false_cuts.of == 0
+    assert any("the recording holds no agent" in note for note in run.summary.calls[0].notes)
+
+
+def test_the_silence_that_ends_a_turn_of_one_side_can_be_stated(tmp_path):
+    leg = alone(tmp_path, *talk(2_500))
+    long = replay(leg, tmp_path / "run", ENERGY, turn_silence_us=60_000_000)
+    assert long.summary.calls[0].recorded == 1
+
+
+def test_a_file_that_is_no_recording_is_still_refused(tmp_path):
+    bad = tmp_path / "call.wav"
+    bad.write_bytes(b"RIFF")
+    with pytest.raises(UsageError):
+        replay(bad, tmp_path / "run", ENERGY)
+
+
+def gate(tmp_path, *more, longest_call_s=12):
+    """Replay a call that ends before its recording does, as a gate in CI would."""
+    path = tmp_path / "agent.toml"
+    path.write_text(dump(msgspec.structs.replace(ENERGY, longest_call_s=longest_call_s)))
+    call = recording(tmp_path, *talk(2_000))
+    out = ("--clock", "virtual", "--config", path, "--out", tmp_path / "runs")
+    words = [str(word) for word in ("replay", call, *out, "--fail-over", "800", *more)]
+    return CliRunner().invoke(main, words, catch_exceptions=False)
+
+
+def test_the_gate_fails_on_turns_that_were_not_replayed(tmp_path):
+    result = gate(tmp_path)
+    assert result.exit_code == 1
+    assert "recorded turns were not replayed" in result.stderr
+    assert "of 4 recorded caller turns (the call was too long: " in result.stdout
+
+
+def test_the_gate_can_be_told_to_pass_over_them(tmp_path):
+    assert gate(tmp_path, "--allow-dropped").exit_code == 0
+
+
+def test_a_whole_replay_passes_and_names_nothing_dropped(tmp_path):
+    result = gate(tmp_path, longest_call_s=3_600)
+    assert result.exit_code == 0
+    assert "not replayed" not in result.stdout
