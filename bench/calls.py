@@ -25,9 +25,8 @@ from facts import facts
 
 from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.events import Shed
-from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings
-from turnbudget.serving.workers import Supervisor, told
+from turnbudget.serving.workers import Supervisor, settle, told
 from turnbudget.settings.compose import open_studio
 from turnbudget.settings.config import (
     AsrTable,

@@ -17,10 +17,9 @@ from turnbudget.commands.shell import Taught, one_line
 from turnbudget.redaction.redact import RedactedFormatter
 from turnbudget.serving.browser import browser
 from turnbudget.serving.config import load
-from turnbudget.serving.memory import settle
 from turnbudget.serving.server import Server, Settings, Worker
 from turnbudget.serving.watch.watching import Watching
-from turnbudget.serving.workers import Supervisor, told
+from turnbudget.serving.workers import Supervisor, settle, told
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew

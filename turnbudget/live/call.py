@@ -1,18 +1,22 @@
 """A live call: somebody on a real line, measured and written down like a replay.
 
 Nobody wrote down beforehand what the caller will say, so a turn's zero is the detector's last voiced sample
-and there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``.
+and there are no word errors. What is recorded can be replayed: ``turnbudget replay RUN``. A responder takes
+part as far as it can: one that *learns* is told facts that come while the call runs, of one that *knows* it
+is seen what the caller is asked for and what they have said.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from turnbudget.live.around import Around, expected, learn, slots
+from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.names import legible
+from turnbudget.runs.recording import Recording
 from turnbudget.runs.records import CallRecord, LaneRow
 from turnbudget.runs.rows import row
 from turnbudget.runs.summary import Header
@@ -25,17 +29,52 @@ from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
+    from turnbudget.agents.agent import Context
     from turnbudget.runs.folder import RunWriter
     from turnbudget.runs.records import Row
     from turnbudget.settings.compose import Studio
     from turnbudget.voice.call.parts import CallRow
+    from turnbudget.voice.call.responder import Responder
     from turnbudget.voice.lines.line import Line
 
 LOOK_US: Final = 100 * clock.MS
 """How often somebody who follows the caller's words is told how they read now."""
+Facts: TypeAlias = "Callable[[], Awaitable[Mapping[str, str]]]"
+"""Asks somebody who the caller is; it ends by itself, and soon."""
+log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Learns(Protocol):
+    """A responder that can be told facts of its call at any time."""
+
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Know *facts*; those it began with stay as they are."""
+        ...
+
+
+@runtime_checkable
+class Knows(Protocol):
+    """A responder that tells what it knows by now."""
+
+    @property
+    def known(self) -> Context:
+        """Slots, and what was asked for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What surrounds one call."""
+
+    recording: Recording = field(default_factory=Recording)
+    redaction: Redaction = field(default_factory=Redaction)
+    facts: Facts | None = None
+    sensitive: Collection[str] = ()
+    """Slots that are not recorded while they are asked for."""
 
 
 class LiveCall:
@@ -192,3 +231,25 @@ def live_header(  # noqa: PLR0913 - what a run knows of itself
         faults=tuple(map(legible, faults)),
         truncated=truncated,
     )
+
+
+def expected(responder: Responder) -> str:
+    """Return which slot *responder* has asked the caller for; '' if none, or if it does not tell."""
+    return responder.known.expects if isinstance(responder, Knows) else ""
+
+
+def slots(responder: Responder) -> dict[str, str]:
+    """Return what *responder* knows of what the caller wants; nothing if it does not tell."""
+    return dict(responder.known.slots) if isinstance(responder, Knows) else {}
+
+
+async def learn(responder: Responder, facts: Facts) -> None:
+    """Let *responder* know *facts*, as soon as they are there; if they fail it knows nothing more."""
+    if not isinstance(responder, Learns):
+        return
+    try:
+        found = await facts()
+    except Exception:
+        log.exception("the facts of a call failed")
+    else:
+        responder.know(found)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
+import sys
+import termios
+import tty
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from turnbudget.live.call import LiveCall, live_header
-from turnbudget.live.keys import keys
 from turnbudget.runs.folder import Run, RunWriter, take_away
 from turnbudget.runs.summary import summarise
 from turnbudget.settings.compose import open_studio
+from turnbudget.voice.errors import UsageError
 from turnbudget.voice.lines.canceller import Canceller, installed
 from turnbudget.voice.lines.microphone import Microphone
 from turnbudget.voice.time import clock
@@ -24,7 +28,7 @@ from turnbudget.voice.time.crew import Crew
 from turnbudget.voice.time.watch import settle, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
     from turnbudget.runs.records import CallRecord, Row
@@ -195,3 +199,27 @@ def _forgive() -> None:
     task = asyncio.current_task()
     if task:
         task.uncancel()
+
+
+@contextlib.contextmanager
+def keys(pressed: Callable[[str], None]) -> Iterator[None]:
+    """Tell *pressed* every key but Ctrl-C until the block ends; raises UsageError without a terminal."""
+    source = sys.stdin.fileno()
+    if not os.isatty(source):
+        raise UsageError(
+            "keys are read from a terminal, and there is none", remedy="leave --push-to-talk out"
+        )
+
+    def read() -> None:
+        for key in os.read(source, 64).decode(errors="ignore"):
+            pressed(key)
+
+    before = termios.tcgetattr(source)
+    loop = asyncio.get_running_loop()
+    tty.setcbreak(source)
+    loop.add_reader(source, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(source)
+        termios.tcsetattr(source, termios.TCSADRAIN, before)

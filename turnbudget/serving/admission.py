@@ -1,21 +1,43 @@
 """Whether a call is taken, before it is answered: a pure rule over numbers, each refusal with its own.
 
-The order is that of the blame: what the operator decided, the tenant's limit, the server's, the forecast.
+The order is that of the blame: what the operator decided, the tenant's limit, the server's, the forecast. The
+forecast is what the next turn's first sound will likely take: stages, loop lag and the latest turns, in one
+number. A turn that can bridge owes its sound by its own aim whatever its answer costs, so a slow answer alone
+does not break the promise; a late loop does, and late turns show that it is broken.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import nearest_rank
 
 if TYPE_CHECKING:
-    from turnbudget.serving.outlook import Mode, Prediction
-
+    from turnbudget.runs.records import Row
+    from turnbudget.settings.compose import Studio
 
 Rule: TypeAlias = Literal["none", "draining", "line", "tenant", "concurrency", "forecast"]
 """What refused a call, or degraded it."""
+Mode: TypeAlias = Literal["full", "light"]
+"""How a call is answered: by all there is, or by the shelf and the fast backend."""
+RECENT_US: Final = 10 * clock.SECOND
+"""How long a turn says something of the next."""
+ENOUGH: Final = 20
+WINDOW: Final = 400
+BEAT_US: Final = 100 * clock.MS
+LAGS: Final = 100
+STAGES: Final = ("choose", "synthesize", "deliver")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The p95 of the first sound to come, and what makes it."""
+
+    us: int
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +80,52 @@ def judge(load: Load) -> Admission:
     if load.light and load.light.us <= load.budget_us:
         return Admission("light", "forecast", f"{over}; shelf and fast backend at {_shown(load.light)}")
     return Admission(None, "forecast", over)
+
+
+class Outlook:
+    """The latest turns and the latest lateness of the loop."""
+
+    def __init__(self) -> None:
+        self._turns: dict[Mode, deque[tuple[int, int]]] = {
+            "full": deque(maxlen=WINDOW),
+            "light": deque(maxlen=WINDOW),
+        }
+        self._lags: deque[int] = deque(maxlen=LAGS)
+
+    @property
+    def lag_us(self) -> int:
+        """How late the loop is, at p95 of the last ten seconds."""
+        return nearest_rank(sorted(self._lags), 95) if self._lags else 0
+
+    def turn(self, row: Row, mode: Mode) -> None:
+        """Take a turn's first sound, or how long it went without one."""
+        if row.kind == "turn" and row.outcome != "superseded":
+            took = row.closed_us if row.first_sound_us is None else row.first_sound_us
+            self._turns[mode].append((clock.now(), took))
+
+    async def beat(self) -> None:
+        """Measure for ever how late the loop wakes us."""
+        due = clock.now()
+        while True:
+            due = max(due + BEAT_US, clock.now())
+            await clock.sleep_until(due)
+            self._lags.append(max(0, clock.now() - due))
+
+    def predict(self, studio: Studio, mode: Mode = "full") -> Prediction:
+        """Return what the first sound of a call in *studio* will likely take."""
+        told = studio.config.endpoint
+        stages = sum(studio.forecast.of(stage).p95_us for stage in STAGES)
+        path = min(told.silence_ms * clock.MS + stages, studio.call_settings.budget_us)
+        foreseen = Prediction(
+            path + self.lag_us,
+            f"silence and stages {path // clock.MS} ms, loop lag {self.lag_us // clock.MS} ms",
+        )
+        since = clock.now() - RECENT_US
+        recent = sorted(us for at, us in self._turns[mode] if at >= since)
+        if len(recent) < ENOUGH:
+            return foreseen
+        p95 = nearest_rank(recent, 95)
+        return max(foreseen, Prediction(p95, f"p95 of the last {len(recent)} turns"), key=lambda one: one.us)
 
 
 def _shown(prediction: Prediction) -> str:

@@ -10,12 +10,12 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
+from yarl import URL
 
-from turnbudget.serving.after.ending import DispositionRule  # noqa: TC001 - msgspec reads it when it decodes
-from turnbudget.serving.after.outside import CrmTable, WebhookTable
+from turnbudget.serving.ending import DispositionRule  # noqa: TC001 - msgspec reads it when it decodes
 from turnbudget.settings.config import Config, Ms, Positive, Table
 from turnbudget.settings.config import load as load_agent
 from turnbudget.voice.errors import ConfigError
@@ -29,9 +29,56 @@ ENVIRONMENT: Final = "env:"
 SHORTEST: Final = 16
 """Signs of a token: fewer can be guessed."""
 DEFAULT: Final = "default"
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+HOLES: Final = ("caller", "called", "call", "tenant")
+SHORTEST_SECRET: Final = 24
+"""Signs of a webhook's secret."""
+EVENTS: Final = ("call.ended", "call.transferred")
 _NO_DIGITS: Final = re.compile(r"[^0-9]")
 
 Agents: TypeAlias = dict[str, Config]
+
+
+class WebhookTable(Table, frozen=True):
+    """``[tenants.NAME.webhook]``: where what happens is told, and the secret that signs it.
+
+    ``secret`` is ``whsec_`` and base64, or any text of 24 signs or more.
+    """
+
+    url: str = ""
+    secret: str = ""
+    events: tuple[str, ...] = EVENTS
+
+    def __post_init__(self) -> None:
+        if not self.url:
+            return
+        _check("webhook", self.url)
+        if len(self.secret) < SHORTEST_SECRET and not self.secret.startswith("env:"):
+            raise ValueError(f"a webhook's secret has {SHORTEST_SECRET} signs or more")
+        if unknown := set(self.events) - set(EVENTS):
+            raise ValueError(f"there is no event {min(unknown)!r}, but {' and '.join(EVENTS)}")
+
+
+class CrmTable(Table, frozen=True):
+    """``[tenants.NAME.crm]``: the address to ask about who calls.
+
+    It may hold ``{caller}``, ``{called}``, ``{call}`` and ``{tenant}``. It answers
+    with a JSON object of plain values; ``token`` is shown to it as a bearer's.
+    """
+
+    url: str = ""
+    token: str = ""
+
+    def __post_init__(self) -> None:
+        if self.url:
+            _check("crm", self.address({}))
+
+    def address(self, holes: dict[str, str]) -> str:
+        """Return the address with its *holes* filled; what a caller's line tells can change nothing else."""
+        url = self.url
+        for hole in HOLES:
+            url = url.replace(f"{{{hole}}}", quote(holes.get(hole, ""), safe=""))
+        return url
 
 
 class ServeTable(Table, frozen=True):
@@ -171,6 +218,18 @@ def is_of_the_internet(host: str) -> bool:
         return ipaddress.ip_address(host).is_global
     except ValueError:
         return True
+
+
+def _check(what: str, url: str) -> None:
+    """Raise ValueError unless *url* is one that may be asked."""
+    try:
+        parsed = URL(url)
+    except ValueError:
+        parsed = URL()
+    if parsed.scheme != "https" and not (parsed.scheme == "http" and parsed.host in LOCAL):
+        raise ValueError(f"the url of a {what} begins with https://")
+    if parsed.raw_user or parsed.raw_password:
+        raise ValueError(f"the url of a {what} holds no user and no password")
 
 
 def _read(path: Path) -> FloorConfig:

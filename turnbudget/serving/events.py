@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -75,3 +77,18 @@ class Watcher(Protocol):
     def __call__(self, happening: Happening) -> None:
         """Know of it."""
         ...
+
+
+def shown(row: Row, *, texts: bool) -> Row:
+    """Return *row* as it is, or without its *texts*."""
+    if texts:
+        return row
+    return msgspec.structs.replace(
+        row,
+        heard="",
+        asked="",
+        said="",
+        reference=None,
+        decisions=tuple(msgspec.structs.replace(decision, because="") for decision in row.decisions),
+        guesses=tuple(msgspec.structs.replace(guess, said="", text="", because="") for guess in row.guesses),
+    )

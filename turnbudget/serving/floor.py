@@ -10,11 +10,9 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from turnbudget.serving.admission import Admission, Load, judge
-from turnbudget.serving.doors.doorstep import Doorstep
-from turnbudget.serving.doors.refused import BUSY, Refused
+from turnbudget.serving.admission import Admission, Load, Outlook, judge
+from turnbudget.serving.doors.door import BUSY, Doorstep, Refused
 from turnbudget.serving.events import Shed
-from turnbudget.serving.outlook import Outlook
 from turnbudget.serving.running import Running
 from turnbudget.voice.time import clock
 
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
+    from turnbudget.serving.admission import Mode
     from turnbudget.serving.after.crm import Crm
     from turnbudget.serving.config import ServeTable
+    from turnbudget.serving.connection import Connection
     from turnbudget.serving.doors.door import Door, Guest
     from turnbudget.serving.doors.once import Once
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening, Watcher
     from turnbudget.serving.journal import Journal
-    from turnbudget.serving.outlook import Mode
-    from turnbudget.serving.sockets.connection import Connection
     from turnbudget.voice.lines.dialect import CallInfo
     from turnbudget.voice.time.crew import Crew
 

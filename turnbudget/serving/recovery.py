@@ -17,8 +17,8 @@ import msgspec
 
 from turnbudget.runs.folder import TURNS
 from turnbudget.runs.records import CallRecord, Row
-from turnbudget.serving.after.ending import disposition, reason
 from turnbudget.serving.after.vcon import Closed
+from turnbudget.serving.ending import disposition, reason
 from turnbudget.serving.journal import BEGUN, CALLS, Begun, Hold, add_line
 from turnbudget.serving.running import MOST_ROWS
 from turnbudget.voice.errors import AudioError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from turnbudget.serving.after.aftercall import AfterCall
-    from turnbudget.serving.after.ending import DispositionRule
+    from turnbudget.serving.ending import DispositionRule
 
 DIED: Final = "broken off: the worker died"
 NOTE: Final = "what came shortly before is missing; its length is that of what came to disk"

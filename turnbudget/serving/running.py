@@ -8,8 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.live.around import Around
-from turnbudget.live.call import LiveCall
+from turnbudget.live.call import Around, LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.recording import Recording
 from turnbudget.runs.records import CallRecord
@@ -20,10 +19,10 @@ from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row
+    from turnbudget.serving.admission import Mode
+    from turnbudget.serving.connection import Connection
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.floor import Floor
-    from turnbudget.serving.outlook import Mode
-    from turnbudget.serving.sockets.connection import Connection
     from turnbudget.voice.call.call import Call
     from turnbudget.voice.lines.dialect import CallInfo
 

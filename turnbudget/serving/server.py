@@ -20,17 +20,15 @@ from turnbudget.runs.names import fresh_folder
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.crm import Crm
 from turnbudget.serving.after.webhooks import HttpPost, Webhooks
-from turnbudget.serving.app import make_app
+from turnbudget.serving.app import Listening, make_app
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.door import Door
 from turnbudget.serving.doors.once import InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
-from turnbudget.serving.doors.tenants import Tenants
+from turnbudget.serving.doors.tenants import Rooms, Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
-from turnbudget.serving.listening import Listening
 from turnbudget.serving.recovery import Recovery
-from turnbudget.serving.rooms import Rooms
 from turnbudget.settings.compose import open_studio
 from turnbudget.voice.errors import TurnbudgetError
 from turnbudget.voice.time import clock
@@ -39,11 +37,10 @@ from turnbudget.voice.time.crew import Crew
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from turnbudget.serving.after.ending import DispositionRule
-    from turnbudget.serving.after.outside import WebhookTable
     from turnbudget.serving.app import Mount
-    from turnbudget.serving.config import Agents, FloorConfig, ServeTable
-    from turnbudget.serving.rooms import Opener
+    from turnbudget.serving.config import Agents, FloorConfig, ServeTable, WebhookTable
+    from turnbudget.serving.doors.tenants import Opener
+    from turnbudget.serving.ending import DispositionRule
 
 FOLDER: Final = "serve"
 LASTING: Final = (

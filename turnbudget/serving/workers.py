@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import logging
 import secrets
 import signal
@@ -135,3 +136,15 @@ class Supervisor:
             if process.returncode is None:
                 process.kill()
         return await process.wait()
+
+
+async def settle(opened: asyncio.Event) -> None:
+    """Once the worker has *opened*, keep the garbage collector from what starting made, for good.
+
+    It would go through modules, engines and tables again whenever calls have made enough that is new, and
+    hold the loop for 40 to 80 ms meanwhile: two to four frames of every call (measured with 50 calls a
+    worker).
+    """
+    await opened.wait()
+    gc.collect()
+    gc.freeze()

@@ -16,7 +16,7 @@ from soundcards import HEADSET, Sounddevice
 
 from turnbudget.commands.shell import BROKEN, USAGE
 from turnbudget.commands.talking import talk as command
-from turnbudget.live import keys as keys_module
+from turnbudget.live import talk as keys_module
 from turnbudget.live import talk as talk_module
 from turnbudget.live.screen import ADVICE, Screen
 from turnbudget.live.talk import Wish, chosen, talk

@@ -12,8 +12,7 @@ from sounds import voice
 
 from turnbudget.agents.agent import Context
 from turnbudget.demos.bank.bank import open_bank
-from turnbudget.live.around import Around
-from turnbudget.live.call import LiveCall
+from turnbudget.live.call import Around, LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.folder import RunWriter
 from turnbudget.runs.recording import Pause, Recording

@@ -13,11 +13,10 @@ import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
 from hall import Table, hall, opener
 
-from turnbudget.serving.admission import Load, judge
+from turnbudget.serving.admission import Load, Outlook, Prediction, judge
 from turnbudget.serving.config import ServeTable, TenantTable
+from turnbudget.serving.doors.tenants import lightened
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
-from turnbudget.serving.outlook import Outlook, Prediction
-from turnbudget.serving.rooms import lightened
 from turnbudget.settings.config import LlmTable
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import RunError

@@ -11,7 +11,7 @@ from floors import SAYS
 from hall import Carried, Table, hall, hangs_up, over, presses, rows, says
 
 from turnbudget.serving.doors.door import Guest
-from turnbudget.serving.sockets.expected import ExpectedAudioSocket
+from turnbudget.serving.sockets.audiosocket import ExpectedAudioSocket
 from turnbudget.voice.hearing.events import KEYS
 from turnbudget.voice.lines.chan_websocket import ChanWebsocket
 from turnbudget.voice.lines.dialect import Hold

@@ -13,7 +13,7 @@ from test_keys import audiosocket, twilio
 from watched import began, ended, rows_of
 
 from turnbudget.council.remote.broker import broker_at
-from turnbudget.serving.after.ending import EndReason, reason
+from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.watching import Watched
 from turnbudget.voice.call.responder import Reply

@@ -17,9 +17,9 @@ from floors import SAYS, call, serving, until
 from surroundings import INFO, ROWS, SECRET, TOKEN, Scripted, began, record, wav
 
 from turnbudget.serving.after.aftercall import AfterCall
-from turnbudget.serving.after.ending import EndReason, reason
-from turnbudget.serving.after.outside import WebhookTable
 from turnbudget.serving.after.webhooks import Webhooks
+from turnbudget.serving.config import WebhookTable
+from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.events import CallBegan
 from turnbudget.serving.journal import BEGUN, CALLS, Hold, Journal
 from turnbudget.serving.recovery import DIED, Left, Recovery, mend

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.runs.folder import place
-from turnbudget.serving.after.ending import disposition, reason
-from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.mailbag import LARGEST
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
+from turnbudget.serving.ending import disposition, handover, reason
 from turnbudget.serving.events import CallBegan, CallEnded
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from turnbudget.serving.after.ending import DispositionRule
     from turnbudget.serving.after.webhooks import Webhooks
+    from turnbudget.serving.ending import DispositionRule
     from turnbudget.serving.events import Happening
     from turnbudget.voice.time.crew import Crew
 

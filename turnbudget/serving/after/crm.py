@@ -18,7 +18,7 @@ from turnbudget.voice.time import clock
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from turnbudget.serving.after.outside import CrmTable
+    from turnbudget.serving.config import CrmTable
     from turnbudget.voice.lines.dialect import CallInfo
 
 BUDGET_US: Final = clock.SECOND

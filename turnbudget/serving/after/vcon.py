@@ -17,7 +17,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from turnbudget.runs.summary import spread
-from turnbudget.serving.after.ending import EndReason
+from turnbudget.serving.ending import EndReason
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from turnbudget.runs.recording import Pause
     from turnbudget.runs.records import CallRecord, Row
-    from turnbudget.serving.after.handover import Handover
+    from turnbudget.serving.ending import Handover
 
 SYNTAX: Final = "0.3.0"
 SCHEMA: Final = "turnbudget-call-1"

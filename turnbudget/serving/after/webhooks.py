@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from turnbudget.serving.after.outside import WebhookTable
+    from turnbudget.serving.config import WebhookTable
 
 ANSWER_US: Final = 10 * clock.SECOND
 """How long a server may take to say that it has a message."""

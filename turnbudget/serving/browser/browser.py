@@ -2,11 +2,14 @@
 
 The page carries a pass for one call. Where only this machine reaches us anybody on it gets one; elsewhere it
 is given for tenants alone whose ``lines`` name ``browser``. A socket is for pages of this server (its
-``Origin``), says hello soon or is closed, and is one of a few of its address.
+``Origin``), says hello soon or is closed, and is one of a few of its address. The page asks nothing of any
+other place: no script, style, image or socket that is not of this server.
 """
 
 from __future__ import annotations
 
+import html
+import mimetypes
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -15,13 +18,12 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp import web
 
-from turnbudget.serving.browser.page import asset, page
+from turnbudget.pages import read
 from turnbudget.serving.browser.talk import Talk, send
 from turnbudget.serving.config import is_of_the_internet
-from turnbudget.serving.doors.door import from_outside
-from turnbudget.serving.doors.refused import Refused
+from turnbudget.serving.connection import Connection
+from turnbudget.serving.doors.door import Refused, from_outside
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.sockets.connection import Connection
 from turnbudget.voice.lines.browser import LONGEST, Hello, read_hello
 from turnbudget.voice.lines.wire import compact
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from turnbudget.serving.browser.talk import Peer
-    from turnbudget.serving.doors.doorstep import Doorstep
+    from turnbudget.serving.doors.door import Doorstep
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening
     from turnbudget.serving.floor import Floor
@@ -41,9 +43,27 @@ GOODBYE_S: Final = 1.0
 """How long the closing handshake is waited for."""
 MOST: Final = 8
 """Sockets of one address at a time."""
-
 Connect: TypeAlias = "Callable[[web.Request, Hello, Talk], Peer]"
 """Takes who asks, what they said first, and what to write to; raises Refused."""
+PAGE: Final = "talk.html"
+ASSETS: Final = frozenset(
+    {
+        *("common.css", "turn.css", "talk.css"),
+        *("common.js", "talk.js", "talk-line.js", "talk-turn.js", "talk-waterfall.js", "talk-worklet.js"),
+    }
+)
+TOKEN: Final = "{{token}}"  # noqa: S105 - the place of one
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self' ws://{host} wss://{host}; "  # Safari's 'self' is no WebSocket
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class Talks:
@@ -187,15 +207,26 @@ def mount(app: web.Application, floor: Floor) -> None:
     app.router.add_get("/talk", talks.talk)
 
 
-def _own(request: web.Request) -> str:
-    """Return the address that *request* comes from."""
-    return request.remote or ""
+def page(token: str, host: str) -> web.Response:
+    """Return the page for a browser that asked *host*; *token* lets its one call in."""
+    text = read(PAGE).replace(TOKEN, html.escape(token))
+    headers = HEADERS | {
+        "Content-Security-Policy": POLICY.format(host=host if _is_plain(host) else ""),
+        "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
+        "Cache-Control": "no-store",
+    }
+    return web.Response(text=text, content_type="text/html", headers=headers)
 
 
-def _whose(request: web.Request) -> str:
-    """Return the address that the proxy in front of us says *request* comes from, if it is a proxy's."""
-    told = ",".join(request.headers.getall("X-Forwarded-For", ())).rpartition(",")[2].strip()
-    return told if told and not is_of_the_internet(_own(request)) else _own(request)
+async def asset(request: web.Request) -> web.Response:
+    """Return one of the page's own files, by its name in the path (``/page/{name}``); raises HTTPNotFound."""
+    name = request.match_info["name"]
+    if name not in ASSETS:
+        raise web.HTTPNotFound
+    kind, _ = mimetypes.guess_type(name)
+    return web.Response(
+        text=read(name), content_type=kind or "text/plain", headers=HEADERS | {"Cache-Control": "no-cache"}
+    )
 
 
 def _tenant(floor: Floor, request: web.Request) -> Tenant:
@@ -208,3 +239,19 @@ def _tenant(floor: Floor, request: web.Request) -> Tenant:
     if floor.serve.local and from_outside(request):
         raise Refused("not of this machine")
     return tenant
+
+
+def _own(request: web.Request) -> str:
+    """Return the address that *request* comes from."""
+    return request.remote or ""
+
+
+def _whose(request: web.Request) -> str:
+    """Return the address that the proxy in front of us says *request* comes from, if it is a proxy's."""
+    told = ",".join(request.headers.getall("X-Forwarded-For", ())).rpartition(",")[2].strip()
+    return told if told and not is_of_the_internet(_own(request)) else _own(request)
+
+
+def _is_plain(host: str) -> bool:
+    """Say whether *host* is an address and a port, and nothing that a policy could be made to say."""
+    return bool(host) and all(sign.isalnum() or sign in ".-:[]" for sign in host)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import aiohttp
 from aiohttp import web
 
-from turnbudget.serving.sockets.outbox import Outbox
+from turnbudget.serving.sockets.websocket import Outbox
 from turnbudget.voice.lines.browser import Browser, pong
 from turnbudget.voice.lines.wire import compact
 from turnbudget.voice.time import clock

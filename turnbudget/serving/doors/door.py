@@ -3,6 +3,10 @@
 Where nobody but this machine can reach us no token is asked for; a browser's page is refused even there, for
 any page may open a socket to this machine, and so is who comes through a tunnel or a proxy. Everywhere else
 whoever shows nothing is refused.
+
+Sockets that have not begun a call yet are bounded in number and in time. Who stays silent is dropped after a
+while; when too many wait the one that has waited longest goes, for a carrier begins within moments: so a
+flood of silent sockets never keeps a call out.
 """
 
 from __future__ import annotations
@@ -13,11 +17,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from turnbudget.serving.config import is_loopback
-from turnbudget.serving.doors.refused import Refused
 from turnbudget.voice.lines.twilio_webhook import same, signed_request, signed_upgrade
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    import asyncio
+    from collections.abc import Callable, Collection, Hashable
 
     from aiohttp.web import BaseRequest
 
@@ -29,6 +34,16 @@ if TYPE_CHECKING:
 SIGNATURE = "X-Twilio-Signature"
 OTHERS: Final = ("Origin", "Forwarded", "X-Forwarded-For")
 """Headers that a program on this machine does not send on its own behalf."""
+BUSY: Final = 503
+"""Who may come, but not now."""
+
+
+class Refused(Exception):  # noqa: N818 - reads as what it is
+    """Somebody is not let in; ``status`` is what HTTP says to it."""
+
+    def __init__(self, why: str, status: int = 403) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 @dataclass(slots=True, eq=False)
@@ -132,6 +147,41 @@ class Door:
         if not guest.tenant and not guest.trusted:
             raise Refused("no token", 401)
         return guest
+
+
+class Doorstep:
+    """Who waits, in the order in which they came."""
+
+    def __init__(self, most: int, patience_us: int) -> None:
+        self._most = most
+        self._patience_us = patience_us
+        self._waiting: dict[Hashable, tuple[asyncio.TimerHandle, Callable[[str], None]]] = {}
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enter(self, who: Hashable, drop: Callable[[str], None]) -> None:
+        """Let *who* wait; *drop* is called, with the reason, if they have to go."""
+        while len(self._waiting) >= self._most:
+            self._drop(next(iter(self._waiting)), "too many sockets wait")
+        due = clock.now() + self._patience_us
+        timer = clock.call_at(due, lambda: self._drop(who, "nothing began in time"))
+        self._waiting[who] = timer, drop
+
+    def leave(self, who: Hashable) -> None:
+        """Know that *who* waits no longer: a call began, or the socket is gone."""
+        timer, _ = self._waiting.pop(who, (None, None))
+        if timer:
+            timer.cancel()
+
+    def _drop(self, who: Hashable, why: str) -> None:
+        found = self._waiting.pop(who, None)
+        if found:
+            timer, drop = found
+            timer.cancel()
+            self.dropped += 1
+            drop(why)
 
 
 def bearer(request: BaseRequest) -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from turnbudget.pages import read
-from turnbudget.serving.browser.page_policy import headers, policy
+from turnbudget.pages import headers, policy, read
 from turnbudget.voice.lines.twilio_webhook import same
 from turnbudget.voice.time import clock
 

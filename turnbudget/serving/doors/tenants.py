@@ -1,18 +1,28 @@
-"""Tenants: for whom a call is, by the called number or a token, and the room that answers it."""
+"""Tenants: for whom a call is, by the called number or a token, and the engines that answer it.
+
+Tenants of the same settings share one set of engines, a :class:`Room`. A room that no tenant uses any more
+closes behind its last call, so new settings never end a call.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from turnbudget.serving.config import DEFAULT, digits
+from turnbudget.settings.answering import open_answering
 from turnbudget.voice.lines.twilio_webhook import same
+from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from turnbudget.serving.admission import Mode
     from turnbudget.serving.config import Agents, FloorConfig, TenantTable
-    from turnbudget.serving.rooms import Room
+    from turnbudget.settings.compose import Studio
     from turnbudget.settings.config import Config
 
 
@@ -69,3 +79,114 @@ class Tenants:
         if name:
             return self.named(name)
         return self.called(called) or self.usual
+
+
+class Opener(Protocol):
+    """Who opens a studio: :func:`turnbudget.settings.compose.open_studio`, or one with engines of its own."""
+
+    async def __call__(self, config: Config) -> Studio:
+        """Load and warm the engines of *config*; raises TurnbudgetError, one line."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Room:
+    """A studio with its calls."""
+
+    studio: Studio
+    light: Studio | None
+    """The same engines, answered by the shelf and the fast backend; ``None``: nothing would change."""
+    calls: int = 0
+    left: bool = False
+    """No tenant uses it any more."""
+    bank_ns: int = 0
+    """When the reply bank that it was opened with was written, as the disk says; 0 without one."""
+
+    def of(self, mode: Mode) -> Studio:
+        """Return the studio for a call in *mode*."""
+        return self.light if mode == "light" and self.light else self.studio
+
+    async def close_if_left(self) -> None:
+        """Close, if no tenant uses the room any more and no call is in it."""
+        if self.left and not self.calls:
+            self.left = False
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the engines."""
+        if self.light:
+            await self.light.answering.aclose()
+        await self.studio.aclose()
+
+
+class Rooms:
+    """Every room that is open, one for each different configuration."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self._rooms: dict[Config, Room] = {}
+
+    async def open(self, configs: Iterable[Config]) -> dict[Config, Room]:
+        """Return a room for each of *configs*, new ones opened; if one fails it raises and opens none.
+
+        One whose reply bank was written anew is new.
+        """
+        fresh: dict[Config, Room] = {}
+        wanted = dict.fromkeys(configs)
+        try:
+            for config in wanted:
+                bank_ns = await clock.offload(_bank_ns, config)
+                room = self._rooms.get(config)
+                if room is None or room.bank_ns != bank_ns:
+                    fresh[config] = await self._open(config, bank_ns)
+        except BaseException:
+            for room in fresh.values():
+                await room.aclose()
+            raise
+        return {config: fresh.get(config) or self._rooms[config] for config in wanted}
+
+    async def use(self, rooms: dict[Config, Room]) -> None:
+        """Let new calls go to *rooms*, and leave the others."""
+        before, self._rooms = self._rooms, rooms
+        kept = set(map(id, rooms.values()))
+        for room in before.values():
+            if id(room) not in kept:
+                room.left = True
+                await room.close_if_left()
+
+    async def aclose(self) -> None:
+        """Close every room."""
+        rooms, self._rooms = self._rooms, {}
+        for room in rooms.values():
+            await room.aclose()
+
+    async def _open(self, config: Config, bank_ns: int) -> Room:
+        studio = await self._opener(config)
+        lighter = lightened(config)
+        if lighter is None:
+            return Room(studio, None, bank_ns=bank_ns)
+        answering = await clock.offload(open_answering, lighter)
+        return Room(studio, replace(studio, config=lighter, answering=answering), bank_ns=bank_ns)
+
+
+def _bank_ns(config: Config) -> int:
+    """Return when the reply bank of *config* was written; 0 if there is none. Blocks."""
+    bank = config.speculation.bank
+    try:
+        return Path(bank).stat().st_mtime_ns if bank else 0
+    except OSError:
+        return 0
+
+
+def lightened(config: Config) -> Config | None:
+    """Return *config* with nobody but the shelf and the fast backend; ``None`` if there is no fast one apart.
+
+    In the modes fast, race and hedge the first backend is the fast one, in accurate the second.
+    """
+    llm = config.llm
+    if not llm.backend or not llm.second:
+        return None
+    if llm.mode == "accurate":
+        llm = msgspec.structs.replace(llm, backend=llm.second, model=llm.second_model)
+    fast = msgspec.structs.replace(llm, mode="fast", second="", second_model="")
+    return msgspec.structs.replace(config, llm=fast)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.doors.refused import BUSY, Refused
+from turnbudget.serving.doors.door import BUSY, Refused
 from turnbudget.serving.sockets.websocket import attend
 from turnbudget.voice.lines.chan_websocket import ChanWebsocket
 from turnbudget.voice.lines.jambonz import Jambonz

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from aiohttp import web
 
-from turnbudget.serving.doors.door import SIGNATURE
+from turnbudget.serving.doors.door import SIGNATURE, Refused
 from turnbudget.serving.doors.passes import LIFE_US
-from turnbudget.serving.doors.refused import Refused
 from turnbudget.voice.lines import twilio_webhook
 from turnbudget.voice.time import clock
 

@@ -16,14 +16,13 @@ from prometheus_client.exposition import choose_encoder
 
 from turnbudget.runs.hits import verdicts
 from turnbudget.runs.summary import STAGES, superseded_early
-from turnbudget.serving.after.ending import reason
+from turnbudget.serving.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
-from turnbudget.serving.watch.failures import failures
 from turnbudget.voice.call.ledger import OwnerKind
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from turnbudget.runs.records import CriticalRow, EntryRow, Row
     from turnbudget.serving.events import Happening
@@ -36,6 +35,8 @@ STAGE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.
 SOUND_S: Final = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2, 3, 5, 10)
 """With an edge at 200 ms, where people answer one another, and at the usual budget."""
 CALL_S: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1_200, 3_600)
+LATE_TEXT: Final = "partial text"
+NO_FAULT: Final = "the call ended first"
 
 
 class Metrics:
@@ -211,3 +212,13 @@ def _owner_kind(row: Row) -> str:
 
 def _is(entry: EntryRow, critical: CriticalRow) -> bool:
     return (entry.stage, entry.owner, entry.us) == (critical.stage, critical.owner, critical.us)
+
+
+def failures(row: Row) -> Iterator[str]:
+    """Yield which components failed in *row*, each once: its text, its sound, an attempt of its LLM."""
+    if any(told.took == LATE_TEXT and told.because != NO_FAULT for told in row.decisions):
+        yield "asr"
+    if any(entry.stage == "synthesize" and entry.outcome == "failed" for entry in row.entries):
+        yield "tts"
+    if any(lane.name.startswith("llm:") and lane.outcome == "failed" for lane in row.lanes):
+        yield "llm"

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.doors.login import Login
-from turnbudget.serving.watch.board import Board
+from turnbudget.serving.watch.board import Board, Viewing
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.metrics import Metrics
 from turnbudget.serving.watch.tracing import Tracing, otlp
-from turnbudget.serving.watch.viewing import Viewing
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:

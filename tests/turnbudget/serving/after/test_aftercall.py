@@ -14,9 +14,9 @@ from turnbudget.runs.recording import Pause
 from turnbudget.runs.records import DecisionRow
 from turnbudget.serving.after import aftercall
 from turnbudget.serving.after.aftercall import AfterCall
-from turnbudget.serving.after.ending import DispositionRule
-from turnbudget.serving.after.outside import WebhookTable
 from turnbudget.serving.after.webhooks import Webhooks
+from turnbudget.serving.config import WebhookTable
+from turnbudget.serving.ending import DispositionRule
 from turnbudget.voice.hearing.vad import Energy
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND

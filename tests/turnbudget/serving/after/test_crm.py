@@ -8,7 +8,7 @@ import pytest
 from surroundings import INFO, TOKEN, listening
 
 from turnbudget.serving.after.crm import Crm, plain_facts
-from turnbudget.serving.after.outside import CrmTable
+from turnbudget.serving.config import CrmTable
 from turnbudget.voice.lines.dialect import CallInfo
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND

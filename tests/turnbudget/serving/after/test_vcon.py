@@ -12,9 +12,8 @@ from surroundings import ROWS, ended, record, row, wav
 from turnbudget.recorded.tracks import Reading
 from turnbudget.recorded.vcon import open_vcon
 from turnbudget.runs.recording import Pause
-from turnbudget.serving.after.ending import EndReason
-from turnbudget.serving.after.handover import handover
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
+from turnbudget.serving.ending import EndReason, handover
 from turnbudget.voice.errors import UsageError
 from turnbudget.voice.hearing.vad import Energy
 from turnbudget.voice.time.clock import SECOND

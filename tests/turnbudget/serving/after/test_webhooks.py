@@ -14,8 +14,8 @@ import pytest
 from surroundings import SECRET, Scripted, listening
 
 from turnbudget.serving.after.mailbag import SUFFIX, Mailbag
-from turnbudget.serving.after.outside import CrmTable, WebhookTable
 from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
+from turnbudget.serving.config import CrmTable, WebhookTable
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND

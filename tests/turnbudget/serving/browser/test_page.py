@@ -12,7 +12,7 @@ from floors import QUICK, SAYS, until
 from paged import FRAME, HELLO, dialled, page_of, serving_page
 
 from turnbudget.serving.browser import talk
-from turnbudget.serving.browser.page import ASSETS, page
+from turnbudget.serving.browser.browser import ASSETS, page
 from turnbudget.serving.server import Worker
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock

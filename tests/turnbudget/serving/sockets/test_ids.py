@@ -10,7 +10,7 @@ from hall import Carried, Table, hall, hangs_up, over, rows, says
 
 from turnbudget.serving.doors.door import Guest
 from turnbudget.serving.events import CallBegan, CallEnded
-from turnbudget.serving.sockets.expected import ExpectedAudioSocket
+from turnbudget.serving.sockets.audiosocket import ExpectedAudioSocket
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket
 from turnbudget.voice.lines.far.jambonz import FarJambonz

@@ -10,10 +10,9 @@ import pytest
 from floors import SAYS
 from hall import Carried, Table, hall, hangs_up, over, rows, says
 
-from turnbudget.serving.after.ending import reason
 from turnbudget.serving.doors.door import Guest
-from turnbudget.serving.sockets.expected import ExpectedAudioSocket
-from turnbudget.serving.sockets.tcp import AudioSocketWire
+from turnbudget.serving.ending import reason
+from turnbudget.serving.sockets.audiosocket import AudioSocketWire, ExpectedAudioSocket
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.lines.audiosocket import FIRST
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket

@@ -14,7 +14,7 @@ from floors import FARS, SAYS, ask, call, caller, serving, until, url
 
 from turnbudget.serving.browser import browser
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.sockets.outbox import Outbox
+from turnbudget.serving.sockets.websocket import Outbox
 from turnbudget.testing.caller import over_websocket
 from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket
 from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio

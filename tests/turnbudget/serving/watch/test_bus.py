@@ -18,7 +18,7 @@ from watched import PRIVATE, began, ended, watched, whole_call
 from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.events import Shed, TurnEnded
 from turnbudget.serving.watch import bus as bus_file
-from turnbudget.serving.watch import courier as courier_file
+from turnbudget.serving.watch import bus as courier_file
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.commands import Commands
 from turnbudget.testing.mosquitto import Mosquitto

@@ -12,11 +12,9 @@ from sample_run import SHELF, SLOW, lane, took, turn
 from watched import PRIVATE, TOKEN, began, client, ended, watched, whole_call
 
 from turnbudget.runs.records import EntryRow
-from turnbudget.serving.admission import Load, judge
+from turnbudget.serving.admission import Load, Prediction, judge
 from turnbudget.serving.events import Shed, TurnEnded
-from turnbudget.serving.outlook import Prediction
-from turnbudget.serving.watch.failures import failures
-from turnbudget.serving.watch.metrics import Metrics
+from turnbudget.serving.watch.metrics import Metrics, failures
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 

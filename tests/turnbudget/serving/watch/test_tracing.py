@@ -23,8 +23,7 @@ from watched import PRIVATE, WORDS, began, ended, watched, whole_call
 
 from turnbudget.serving.events import TurnEnded
 from turnbudget.serving.watch import tracing as tracing_file
-from turnbudget.serving.watch.spans import parts, turn_span
-from turnbudget.serving.watch.tracing import Tracing, otlp
+from turnbudget.serving.watch.tracing import Tracing, otlp, parts, turn_span
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 

@@ -13,7 +13,7 @@ from chromium import browser, needs_chromium
 from watched import LINES, PRIVATE, TOKEN, client, watched, whole_call
 
 from turnbudget.serving.events import CallEnded, Shed, TurnEnded
-from turnbudget.serving.watch import viewing
+from turnbudget.serving.watch import board
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 
@@ -221,7 +221,7 @@ async def test_who_looks_is_told_only_what_is_new(tmp_path):
 
 
 async def test_more_than_a_few_who_look_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(viewing, "MOST", 1)
+    monkeypatch.setattr(board, "MOST", 1)
     async with (
         watched(tmp_path) as (_, url),
         client() as session,

@@ -1,4 +1,4 @@
-"""How a call ended: one of a few reasons, and the tenant's own word for what came of it.
+"""How a call ended: one of a few reasons, the tenant's own word, and what a person who takes over is told.
 
 Lines and calls tell an end in words; a table makes a reason of them. A disposition is found by the tenant's
 rules, the first that fits; behind them stand some that fit every call.
@@ -11,12 +11,18 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.runs.records import Record
 from turnbudget.settings.config import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from turnbudget.runs.records import Row
+
+LAST: Final = 5
+"""Turns that are told."""
+LONGEST: Final = 300
+"""Characters of one side's words in a turn."""
 
 
 class EndReason(StrEnum):
@@ -124,3 +130,40 @@ def _fits(rule: DispositionRule, why: EndReason, rows: Sequence[Row]) -> bool:
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
+
+
+class SpokenLine(Record, frozen=True, kw_only=True):
+    """What one side said."""
+
+    who: str
+    text: str
+
+
+class Handover(Record, frozen=True, kw_only=True):
+    """A caller who is sent on to somebody."""
+
+    target: str
+    because: str
+    """Which agent sent them, and why."""
+    slots: dict[str, str]
+    lines: tuple[SpokenLine, ...]
+    turns: int
+
+
+def handover(target: str, rows: Sequence[Row], slots: Mapping[str, str]) -> Handover:
+    """Return what is told of a caller who is sent to *target*; *rows* and *slots* are redacted already."""
+    turns = [row for row in rows if row.kind == "turn"]
+    lines = [
+        SpokenLine(who=who, text=text[:LONGEST])
+        for row in turns[-LAST:]
+        for who, text in (("caller", row.heard), ("agent", row.said))
+        if text
+    ]
+    because = [each.because for row in turns for each in row.decisions if each.took == "transfer"]
+    return Handover(
+        target=target,
+        because=because[-1] if because else "",
+        slots=dict(slots),
+        lines=tuple(lines),
+        turns=len(turns),
+    )

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 from surroundings import ROWS, row
 
-from turnbudget.serving.after.ending import DispositionRule, EndReason, disposition, reason
-from turnbudget.serving.after.handover import LAST, handover
+from turnbudget.serving.ending import LAST, DispositionRule, EndReason, disposition, handover, reason
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from turnbudget.serving.doors.refused import BUSY, Refused
+from turnbudget.serving.doors.door import BUSY, Refused
 from turnbudget.voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
 from turnbudget.voice.lines.telephone import KINDS, TelephoneLine
 
