@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 STEPS: Final = 200
+HALVINGS: Final = 40
+"""Times a Newton step is halved before the fit is taken for the best there is."""
 PRIOR: Final = 5.0
 """So strongly slope and offset are held at 1 and 0."""
 EDGE: Final = 1e-3
@@ -49,25 +51,51 @@ def honest(raw: float, calibration: Calibration) -> float:
 
 
 def calibrated(trials: Sequence[Trial]) -> Calibration:
-    """Return the calibration that the *trials* ask for; none without any."""
-    slope, offset = 1.0, 0.0
+    """Return the calibration that the *trials* ask for; none without any.
+
+    Newton's method, each step halved until it brings the loss down: undamped, where the raw odds part the
+    trials cleanly, the first steps overshoot and the slope runs away.
+    """
     points = [(_logit(trial.odds), trial.fits) for trial in trials]
+    at, loss = (1.0, 0.0), _loss(points, 1.0, 0.0)
     for _ in range(STEPS if points else 0):
-        a = b = 0.0
-        aa, ab, bb = PRIOR, 0.0, PRIOR
-        a, b = PRIOR * (slope - 1), PRIOR * offset
-        for x, fits in points:
-            p = _sigmoid(slope * x + offset)
-            wrong, weight = p - fits, p * (1 - p)
-            a, b = a + wrong * x, b + wrong
-            aa, ab, bb = aa + weight * x * x, ab + weight * x, bb + weight
-        determinant = aa * bb - ab * ab
-        step = ((bb * a - ab * b) / determinant, (aa * b - ab * a) / determinant)
-        slope, offset = slope - step[0], offset - step[1]
+        step = _step(points, *at)
+        for _ in range(HALVINGS):
+            nearer = (at[0] - step[0], at[1] - step[1])
+            less = _loss(points, *nearer)
+            if less <= loss:
+                break
+            step = (step[0] / 2, step[1] / 2)
+        else:
+            break
+        at, loss = nearer, less
         if max(map(abs, step)) < EDGE**2:
             break
     # A slope that is not positive would turn the order of guesses about.
-    return Calibration(slope=round(max(slope, 0.1), 4), offset=round(offset, 4))
+    return Calibration(slope=round(max(at[0], 0.1), 4), offset=round(at[1], 4))
+
+
+def _loss(points: Iterable[tuple[float, bool]], slope: float, offset: float) -> float:
+    """Return the penalised negative log-likelihood of *points* (logit of the odds, whether it came true)."""
+    loss = PRIOR / 2 * ((slope - 1) ** 2 + offset**2)
+    for x, fits in points:
+        z = slope * x + offset
+        against = -z if fits else z
+        loss += max(against, 0.0) + math.log1p(math.exp(-abs(z)))
+    return loss
+
+
+def _step(points: Iterable[tuple[float, bool]], slope: float, offset: float) -> tuple[float, float]:
+    """Return Newton's step at *slope* and *offset*, to be taken away from them."""
+    a, b = PRIOR * (slope - 1), PRIOR * offset
+    aa, ab, bb = PRIOR, 0.0, PRIOR
+    for x, fits in points:
+        p = _sigmoid(slope * x + offset)
+        wrong, weight = p - fits, p * (1 - p)
+        a, b = a + wrong * x, b + wrong
+        aa, ab, bb = aa + weight * x * x, ab + weight * x, bb + weight
+    determinant = aa * bb - ab * ab
+    return (bb * a - ab * b) / determinant, (aa * b - ab * a) / determinant
 
 
 def reliability(trials: Iterable[Trial]) -> tuple[Bin, ...]:
@@ -90,4 +118,5 @@ def _logit(odds: float) -> float:
 
 
 def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
+    small = math.exp(-abs(x))
+    return 1 / (1 + small) if x >= 0 else small / (1 + small)

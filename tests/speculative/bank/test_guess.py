@@ -126,6 +126,18 @@ def test_calibration_keeps_the_order_of_guesses():
     assert honest(0.9, calibration) > honest(0.1, calibration)
 
 
+def test_a_calibration_does_not_run_away_where_odds_part_right_from_wrong():
+    """Undamped, Newton's step overshot, the slope ran away and every guess was promised for certain."""
+    trials = [Trial(0.02 + 0.001 * (number % 7), fits=number % 5 == 0) for number in range(400)]
+    trials += [Trial(0.99, fits=number % 3 > 0) for number in range(60)]
+    calibration = calibrated(trials)
+    low = honest(0.022, calibration)
+    high = honest(0.99, calibration)
+    assert low == pytest.approx(0.2, abs=0.03)
+    assert high == pytest.approx(2 / 3, abs=0.1)
+    assert calibrated([Trial(1.0, fits=True), Trial(0.0, fits=False)] * 500).slope < 50
+
+
 def test_reliability_shows_what_came_true():
     [low, high] = reliability([Trial(0.1, fits=False), Trial(0.92, fits=True), Trial(0.94, fits=True)])
     assert (low.n, low.fits) == (1, 0.0)
