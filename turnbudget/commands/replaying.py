@@ -18,7 +18,7 @@ from turnbudget.recorded.replay import Plan
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs import comparison, folder
 from turnbudget.runs.folder import REPORT
-from turnbudget.runs.names import fresh_folder, run_name
+from turnbudget.runs.names import fresh_folder, named_folder, run_name
 from turnbudget.runs.progress import Bar
 from turnbudget.runs.terminal import headline, show
 from turnbudget.settings.config import Config, Detector, Recogniser, Voice, load
@@ -211,7 +211,11 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         raise UsageError("--pacing script and --script FILE go together")
     name, parent = given["name"], given["out"]
     endings = onoff.ENDINGS if given["compare_speculation"] else ("",)
-    into = parent / name if name else fresh_folder(parent, run_name(given["paths"]), endings)
+    into = (
+        named_folder(parent, name)
+        if name is not None
+        else fresh_folder(parent, run_name(given["paths"]), endings)
+    )
     return Plan(
         given["paths"],
         into,

@@ -43,6 +43,15 @@ def run_name(paths: Iterable[Path]) -> str:
     return call_name(whole.name if whole.is_dir() else whole.stem, ())
 
 
+def named_folder(parent: Path, name: str) -> Path:
+    """Return the folder below *parent* called *name*; raises RunError if it would lie elsewhere."""
+    if name in {"", ".", ".."} or UNSAFE.search(name):
+        raise RunError(
+            f"{name!r} is no name of a folder", remedy="give one without slashes, and its place with --out"
+        )
+    return parent / name
+
+
 def fresh_folder(parent: Path, name: str, endings: Sequence[str] = ("",)) -> Path:
     """Return a folder below *parent* that does not exist yet, called *name* or *name* with a number.
 

@@ -173,3 +173,22 @@ def test_a_whole_replay_passes_and_names_nothing_dropped(tmp_path):
     result = gate(tmp_path, longest_call_s=3_600)
     assert result.exit_code == 0
     assert "not replayed" not in result.stdout
+
+
+@pytest.mark.parametrize("name", ["../../x", "/elsewhere/x", "..", "", "a/b"])
+def test_a_run_stays_in_the_folder_of_runs(tmp_path, name):
+    path = stereo(tmp_path / "a.wav")
+    words = [
+        "replay",
+        str(path),
+        "--out",
+        str(tmp_path / "deep" / "runs"),
+        "--name",
+        name,
+        "--clock",
+        "virtual",
+    ]
+    result = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert result.exit_code == 2
+    assert "is no name of a folder" in result.stderr
+    assert sorted(one.name for one in tmp_path.rglob("*") if one.is_file()) == ["a.wav"]
