@@ -7,18 +7,13 @@ is the last audible sample that we handed over; what a line buffers comes on top
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import click
 from facts import facts
 
+from turnbudget.testing.reactions import PROMISES, measure
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import nearest_rank
 from turnbudget.voice.time.clock import MS
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "voice"))  # the stage that the tests play on
-from reactions import PROMISES, measure
 
 
 @click.command()

@@ -21,7 +21,7 @@ from turnbudget.speculative.ranks import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.voice.asr.reference import Reference
-from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
 from turnbudget.voice.call.ledger import Ledger
@@ -29,7 +29,7 @@ from turnbudget.voice.call.parts import CallRow, CallSettings, Parts, Phrases
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.hearing.endpoint import Endpointing
-from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
+from turnbudget.voice.hearing.vad import ScriptedVad
 from turnbudget.voice.lines.recording import Clip, RecordedLine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from pathlib import Path
 
 import click
 from facts import facts
 
+from turnbudget.testing.conversation import by_chance, check, converse
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "voice"))  # the stage that the tests play on
-from conversation import by_chance, check, converse
 
 
 def play(seed: int, seen: Counter[str]) -> str:
@@ -38,7 +35,7 @@ def play(seed: int, seen: Counter[str]) -> str:
             )
         check(played, voice, due, noted)
     except Exception as error:  # noqa: BLE001 - a call that breaks is a finding, the next is played all the same
-        return f"{type(error).__name__}: {error}".splitlines()[0]
+        return " ".join(f"{type(error).__name__}: {error}".split())
     return ""
 
 

@@ -11,8 +11,7 @@ from turnbudget.speculative.ranks import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.testing.stage import Played, StageLine, play
-from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
-from turnbudget.voice.asr.scripted import ScriptedDictation, Take
+from turnbudget.voice.asr.scripted import ScriptedDictation, ScriptedTranscriber, Take
 from turnbudget.voice.asr.transcriber import Transcript, Word
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.endpoint import Endpointing

@@ -8,7 +8,7 @@ from sounds import voice
 
 from turnbudget.settings.compose import open_studio
 from turnbudget.settings.config import VadTable
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.time.clock import MS
 
 TEXTS = ("what is my balance", "my savings account", "thank you bye")
@@ -20,5 +20,5 @@ async def studio(config=CONFIG):
     """Engines for a live call in virtual time, whose recogniser hears TEXTS."""
     made = await open_studio(config)
     takes = [Take(text, partials=((500 * MS, text.split()[0]),)) for text in TEXTS]
-    made.transcriber = Scripted(takes=takes)
+    made.transcriber = ScriptedTranscriber(takes=takes)
     return made

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.hearing.ear import Ear
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.events import Pause, Resumed, SpeechStarted, Utterance
-from turnbudget.voice.hearing.vad import Scripted
+from turnbudget.voice.hearing.vad import ScriptedVad
 from turnbudget.voice.lines.line import Frame
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
@@ -163,7 +163,7 @@ async def listen(  # noqa: PLR0913 - a test names what it cares for
 
     async with Crew() as crew:
         heard.ear = ear = Ear(
-            vad or Scripted(words),
+            vad or ScriptedVad(words),
             transcriber or ScriptedTranscriber(words),
             endpointing or Endpointing(),
             tell=tell,

@@ -20,12 +20,12 @@ from turnbudget.speculative.shelf.store import Store
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.asr.reference import Reference
-from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.call.parts import Parts
 from turnbudget.voice.call.responder import Foresees
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.hearing.end_of_turn import SmartTurn
-from turnbudget.voice.hearing.vad import Energy, Scripted, Silero
+from turnbudget.voice.hearing.vad import Energy, ScriptedVad, Silero
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.tts import choose as voices
@@ -79,7 +79,7 @@ def make_vad(name: str, reference: Reference) -> Vad:
         case "energy":
             return Energy()
         case _:
-            return Scripted(reference.words)
+            return ScriptedVad(reference.words)
 
 
 @dataclass(slots=True)

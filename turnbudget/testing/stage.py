@@ -17,14 +17,14 @@ import numpy as np
 
 from turnbudget.agents.scripted import Rule, ScriptedResponder
 from turnbudget.voice.asr.reference import Reference
-from turnbudget.voice.asr.scripted import Scripted as ScriptedTranscriber
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.call.call import Call
 from turnbudget.voice.call.parts import CallSettings, Parts, Phrases
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.hearing.endpoint import Endpointing
-from turnbudget.voice.hearing.vad import Scripted as ScriptedVad
+from turnbudget.voice.hearing.vad import ScriptedVad
 from turnbudget.voice.lines.recording import Clip, RecordedLine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock

@@ -41,7 +41,7 @@ class Take:
     """The final text fails with this."""
 
 
-class Scripted:
+class ScriptedTranscriber:
     """Hears the words of *reference*, which may grow while the call plays.
 
     A final text is ready *final_us* after the pause (or, without one, after it is asked for), a word shows
@@ -78,7 +78,9 @@ class Scripted:
 class ScriptedDictation:
     """One utterance, heard as its take says."""
 
-    def __init__(self, engine: Scripted, began_us: int, take: Take, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, engine: ScriptedTranscriber, began_us: int, take: Take, changed: Callable[[], None]
+    ) -> None:
         self._engine = engine
         self._began_us = began_us
         self._take = take

@@ -103,7 +103,7 @@ class Energy:
         return min(1.0, max(0.0, (level - floor - 6) / 12))
 
 
-class Scripted:
+class ScriptedVad:
     """A detector that reads the reference: certain where a word is spoken, else none.
 
     *words* may grow while the call goes on, in the order of their times.

@@ -16,7 +16,7 @@ from turnbudget.live.call import Around, LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.folder import RunWriter
 from turnbudget.runs.recording import Pause, Recording
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.events import KEYS
 from turnbudget.voice.lines.card import Person, SimulatedCard
@@ -51,7 +51,7 @@ class Teller:
 async def live(writer=None, *, texts=TEXTS, sayings=SAYINGS, responder=None, act=lambda _: None, **around):
     """Hold a call with a person who says *texts*; return it, its record, and its rows."""
     made = await studio()
-    made.transcriber = Scripted(takes=[Take(text) for text in texts])
+    made.transcriber = ScriptedTranscriber(takes=[Take(text) for text in texts])
     if responder:
         made.answering.make = lambda: responder
     rows = []

@@ -16,7 +16,7 @@ from turnbudget.settings.config import AsrTable, OtherwiseTable, ResponderTable,
 from turnbudget.settings.phrases import render_phrase
 from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.asr.reference import Reference
-from turnbudget.voice.asr.scripted import Scripted
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import ConfigError, MissingEngine, TtsError
@@ -148,7 +148,7 @@ async def test_each_call_plays_its_own_transcript_and_shares_the_rest(tmp_path):
     studio = await open_studio(QUICK)
     path = harper(tmp_path) / "transcript" / "one.json"
     one, two = (parts(studio, words=True, path=path) for _ in range(2))
-    assert isinstance(one.transcriber, Scripted)
+    assert isinstance(one.transcriber, ScriptedTranscriber)
     assert one.transcriber is not two.transcriber
     assert one.vad is not two.vad
     assert one.voice is two.voice
@@ -163,7 +163,7 @@ async def test_scripted_recognition_of_a_call_without_a_transcript_is_refused(tm
 
 async def test_scripted_detection_of_a_call_without_a_transcript_is_refused(tmp_path):
     studio = await open_studio(config(vad=VadTable(engine="scripted")))
-    studio.transcriber = Scripted()
+    studio.transcriber = ScriptedTranscriber()
     path = harper(tmp_path) / "transcript" / "one.json"
     with pytest.raises(ConfigError, match="scripted detection needs a transcript"):
         parts(studio, words=False, path=path)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from turnbudget.voice.asr.check import check_transcriber
-from turnbudget.voice.asr.scripted import Scripted, ScriptedDictation, Take
+from turnbudget.voice.asr.scripted import ScriptedDictation, ScriptedTranscriber, Take
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.sound import audio
@@ -34,7 +34,7 @@ class Forgetful(ScriptedDictation):
 
 
 def made(dictation):
-    class Made(Scripted):
+    class Made(ScriptedTranscriber):
         def begin(self, at, changed):
             return dictation(self, audio.us(at), Take(), changed)
 
@@ -47,18 +47,18 @@ async def refused(make, promise, **options):
 
 
 async def test_a_word_not_heard_is_named():
-    await refused(lambda: Scripted(REFERENCE[:1]), "there is not in 'hello'", knows_silence=False)
+    await refused(lambda: ScriptedTranscriber(REFERENCE[:1]), "there is not in 'hello'", knows_silence=False)
 
 
 async def test_words_out_of_silence_are_refused():
     """ASR-04."""
-    await refused(lambda: Scripted(REFERENCE), "silence has no words")
+    await refused(lambda: ScriptedTranscriber(REFERENCE), "silence has no words")
 
 
 async def test_word_times_of_another_media_clock_are_refused():
     """ASR-10."""
 
-    class Unshifted(Scripted):
+    class Unshifted(ScriptedTranscriber):
         def begin(self, _at, changed):
             return super().begin(0, changed)
 
@@ -135,7 +135,7 @@ async def test_a_text_that_is_whole_and_is_not_or_is_not_told_is_refused(dictati
 async def test_a_thread_left_behind_is_named():
     done = threading.Event()
 
-    class Leaking(Scripted):
+    class Leaking(ScriptedTranscriber):
         async def aclose(self):
             threading.Thread(target=done.wait, name="leaked", daemon=True).start()
 

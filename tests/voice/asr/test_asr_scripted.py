@@ -6,7 +6,7 @@ import pytest
 from listeners import ignore, watched
 
 from turnbudget.voice.asr.check import check_transcriber
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.asr.transcriber import Transcript, Word, Work
 from turnbudget.voice.errors import AsrError
 from turnbudget.voice.sound import audio
@@ -27,12 +27,14 @@ def sound(ms):
 
 
 async def test_a_scripted_transcriber_keeps_every_promise():
-    await check_transcriber(lambda: Scripted(MOVE), sound(3_000), ["move", "friday"], knows_silence=False)
+    await check_transcriber(
+        lambda: ScriptedTranscriber(MOVE), sound(3_000), ["move", "friday"], knows_silence=False
+    )
 
 
 async def test_words_around_an_internal_silence_are_one_text():
     """ASR-01."""
-    dictation = Scripted(MOVE).begin(0, ignore)
+    dictation = ScriptedTranscriber(MOVE).begin(0, ignore)
     dictation.feed(sound(1_000))
     dictation.pause()
     dictation.resume()
@@ -41,7 +43,7 @@ async def test_words_around_an_internal_silence_are_one_text():
 
 
 async def test_a_word_shows_its_lag_after_it_ended():
-    dictation = Scripted(MOVE, lag_us=200_000).begin(0, ignore)
+    dictation = ScriptedTranscriber(MOVE, lag_us=200_000).begin(0, ignore)
     shown = []
     for _ in range(12):
         dictation.feed(sound(100))
@@ -51,7 +53,7 @@ async def test_a_word_shows_its_lag_after_it_ended():
 
 
 async def test_only_words_in_the_sound_are_heard_and_each_once():
-    transcriber = Scripted(MOVE)
+    transcriber = ScriptedTranscriber(MOVE)
     heard = []
     for at in (0, 1_500):
         dictation = transcriber.begin(audio.samples(at * 1_000), ignore)
@@ -62,14 +64,14 @@ async def test_only_words_in_the_sound_are_heard_and_each_once():
 
 async def test_a_reference_may_grow_while_the_call_plays():
     reference = []
-    dictation = Scripted(reference).begin(0, ignore)
+    dictation = ScriptedTranscriber(reference).begin(0, ignore)
     dictation.feed(sound(500))
     reference.append(Word("hello", 100_000, 400_000))
     assert (await dictation.final()).text == "hello"
 
 
 async def test_the_final_text_is_ready_its_delay_after_the_pause():
-    dictation = Scripted(MOVE, final_us=80_000).begin(0, ignore)
+    dictation = ScriptedTranscriber(MOVE, final_us=80_000).begin(0, ignore)
     dictation.feed(sound(1_000))
     dictation.pause()
     await clock.sleep(50_000)
@@ -79,7 +81,7 @@ async def test_the_final_text_is_ready_its_delay_after_the_pause():
 
 
 async def test_the_pause_s_text_is_whole_its_delay_after_the_pause_and_that_is_told():
-    dictation, watching = watched(Scripted(MOVE, final_us=80_000))
+    dictation, watching = watched(ScriptedTranscriber(MOVE, final_us=80_000))
     dictation.feed(sound(1_000))
     dictation.pause()
     assert (dictation.partial, dictation.whole) == ("move my", False)
@@ -89,7 +91,7 @@ async def test_the_pause_s_text_is_whole_its_delay_after_the_pause_and_that_is_t
 
 
 async def test_a_pause_that_was_not_the_end_is_never_whole():
-    dictation, watching = watched(Scripted(MOVE, final_us=80_000))
+    dictation, watching = watched(ScriptedTranscriber(MOVE, final_us=80_000))
     dictation.feed(sound(1_000))
     dictation.pause()
     await clock.sleep(79_000)
@@ -105,7 +107,7 @@ async def test_a_pause_that_was_not_the_end_is_never_whole():
 @pytest.mark.parametrize("take", [Take(never=True), Take(error="the model broke"), Take(text="")])
 async def test_a_text_that_does_not_come_is_not_whole_and_erases_nothing(take):
     """ASR-02, ASR-14."""
-    dictation, watching = watched(Scripted(MOVE, takes=[replace(take, partials=((0, "check"),))]))
+    dictation, watching = watched(ScriptedTranscriber(MOVE, takes=[replace(take, partials=((0, "check"),))]))
     dictation.feed(sound(1_000))
     dictation.pause()
     await clock.sleep(clock.SECOND)
@@ -114,7 +116,7 @@ async def test_a_text_that_does_not_come_is_not_whole_and_erases_nothing(take):
 
 
 async def test_a_dropped_utterance_tells_nothing():
-    dictation, watching = watched(Scripted(MOVE))
+    dictation, watching = watched(ScriptedTranscriber(MOVE))
     dictation.pause()
     dictation.drop()
     await clock.sleep(clock.SECOND)
@@ -122,7 +124,7 @@ async def test_a_dropped_utterance_tells_nothing():
 
 
 async def test_work_for_a_pause_that_was_not_the_end_is_not_used():
-    dictation = Scripted(MOVE, final_us=80_000).begin(0, ignore)
+    dictation = ScriptedTranscriber(MOVE, final_us=80_000).begin(0, ignore)
     dictation.pause()
     await clock.sleep(30_000)
     dictation.resume()
@@ -135,7 +137,7 @@ async def test_work_for_a_pause_that_was_not_the_end_is_not_used():
 async def test_good_partials_may_end_in_an_empty_final():
     """ASR-02."""
     take = Take(text="", partials=((200_000, "check"), (500_000, "check my balance")), final_us=200_000)
-    dictation = Scripted(takes=[take]).begin(0, ignore)
+    dictation = ScriptedTranscriber(takes=[take]).begin(0, ignore)
     dictation.feed(sound(600))
     assert dictation.partial == "check my balance"
     assert await dictation.final() == Transcript("")
@@ -144,7 +146,7 @@ async def test_good_partials_may_end_in_an_empty_final():
 async def test_a_final_that_never_comes_leaves_the_partial():
     """ASR-14."""
     take = Take(partials=((0, "book a table"),), never=True)
-    dictation = Scripted(takes=[take]).begin(0, ignore)
+    dictation = ScriptedTranscriber(takes=[take]).begin(0, ignore)
     dictation.pause()
     async with clock.move_on_at(500_000) as scope:
         await dictation.final()
@@ -155,7 +157,7 @@ async def test_a_final_that_never_comes_leaves_the_partial():
 async def test_partials_may_flap():
     """ASR-09."""
     take = Take(text="can you sell my ticket", partials=((0, "cancel"), (40_000, "can you sell my")))
-    dictation = Scripted(takes=[take]).begin(0, ignore)
+    dictation = ScriptedTranscriber(takes=[take]).begin(0, ignore)
     assert dictation.partial == "cancel"
     dictation.feed(sound(40))
     assert dictation.partial == "can you sell my"
@@ -163,13 +165,13 @@ async def test_partials_may_flap():
 
 
 async def test_a_failure_is_the_component_s():
-    dictation = Scripted(takes=[Take(error="the model broke")]).begin(0, ignore)
+    dictation = ScriptedTranscriber(takes=[Take(error="the model broke")]).begin(0, ignore)
     with pytest.raises(AsrError, match="scripted: the model broke"):
         await dictation.final()
 
 
 async def test_takes_are_used_in_turn_and_then_the_reference():
-    transcriber = Scripted(MOVE[:1], takes=[Take(text="first")])
+    transcriber = ScriptedTranscriber(MOVE[:1], takes=[Take(text="first")])
     texts = []
     for _ in range(2):
         dictation = transcriber.begin(0, ignore)
@@ -179,7 +181,7 @@ async def test_takes_are_used_in_turn_and_then_the_reference():
 
 
 async def test_a_dropped_utterance_has_no_text():
-    dictation = Scripted(MOVE).begin(0, ignore)
+    dictation = ScriptedTranscriber(MOVE).begin(0, ignore)
     dictation.drop()
     with pytest.raises(AsrError, match="dropped"):
         await dictation.final()

@@ -25,7 +25,7 @@ from turnbudget.testing.stage import (
     spoken_us,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
@@ -203,7 +203,7 @@ async def test_a_recogniser_that_owes_two_texts_mixes_up_no_stretches():
             says("mhm", when="at once", pause_us=0, word_us=300 * MS),
             stays(8 * SECOND),
             responder=answering(EIGHT),
-            asr=Scripted(takes=takes),
+            asr=ScriptedTranscriber(takes=takes),
         )
     )
     assert [row.said for row in played.turns] == [EIGHT]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conversation import ACTS, Act, Setting, by_chance, check, converse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from turnbudget.testing.conversation import ACTS, Act, Setting, by_chance, check, converse
 from turnbudget.voice.time import clock
 
 acts = st.builds(Act, st.sampled_from(ACTS), st.integers(0, 2_500), st.integers(0, 63))

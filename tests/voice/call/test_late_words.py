@@ -22,7 +22,7 @@ from turnbudget.testing.stage import (
     spent,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.lines.recording import Clip
@@ -46,7 +46,7 @@ async def test_whenever_the_final_text_comes_there_is_the_same_one_reply():
     for at_us in (-150 * MS, 0, 50 * MS, 400 * MS, 1_500 * MS):
         take = Take(final_us=at_us - 20 * MS)
         clips = (at_once("check my balance", after_us=600 * MS), stays(4 * SECOND))
-        played = checked(await play(*clips, asr=Scripted(takes=[take]), endpointing=SHORT))
+        played = checked(await play(*clips, asr=ScriptedTranscriber(takes=[take]), endpointing=SHORT))
         [row] = played.turns
         assert row.said == "Your balance is ten dollars."
         assert row.asked in {"check my balance", "check my"}
@@ -69,7 +69,10 @@ async def test_a_late_text_shifts_no_answer():
     responder = Answers((0, "One."), (0, "Two."))
     played = checked(
         await play(
-            *clips, responder=responder, endpointing=SHORT, asr=Scripted(takes=[Take(final_us=480 * MS)])
+            *clips,
+            responder=responder,
+            endpointing=SHORT,
+            asr=ScriptedTranscriber(takes=[Take(final_us=480 * MS)]),
         )
     )
     asked = [said for said, _ in responder.asked]
@@ -82,7 +85,7 @@ async def test_a_late_text_shifts_no_answer():
 async def test_a_yes_whose_text_does_not_come_in_time_is_asked_about(take):
     """ASR-06: it is too short for a partial text, and for a mumble; nobody knows that it was no word."""
     yes = at_once("yes", after_us=0, word_us=180 * MS)
-    asr = Scripted(takes=[dataclasses.replace(take, partials=())])
+    asr = ScriptedTranscriber(takes=[dataclasses.replace(take, partials=())])
     played = checked(await play(stays(500 * MS), yes, stays(4 * SECOND), asr=asr))
     [row] = played.turns
     assert (row.said, row.asked) == (PARDON, "")
@@ -96,7 +99,7 @@ async def test_a_cough_while_the_text_is_made_does_not_leave_the_question_unansw
         stays(240 * MS),
         murmurs(120 * MS, when="at once", pause_us=0),
     )
-    late_text = Scripted(takes=[Take(final_us=480 * MS)])
+    late_text = ScriptedTranscriber(takes=[Take(final_us=480 * MS)])
     played = checked(await play(*clips, stays(3 * SECOND), endpointing=SHORT, asr=late_text))
     assert played.outcomes == ["superseded", "answered"]
     assert played.turns[-1].asked == "what is my balance"
@@ -113,7 +116,7 @@ async def test_a_restated_text_is_one_message():
             at_once("I need a taxi at nine"),
             stays(3 * SECOND),
             responder=responder,
-            asr=Scripted(takes=[take]),
+            asr=ScriptedTranscriber(takes=[take]),
         )
     )
     assert [said for said, _ in responder.asked] == ["I need a taxi, at nine."]
@@ -135,7 +138,7 @@ async def test_nothing_made_on_a_text_that_was_taken_back_is_heard():
             stays(3 * SECOND),
             ahead=ahead,
             responder=responder,
-            asr=Scripted(takes=[take]),
+            asr=ScriptedTranscriber(takes=[take]),
         )
     )
     assert "cancel my" in ahead.texts
@@ -154,7 +157,7 @@ async def test_nothing_made_on_a_text_that_was_taken_back_is_heard():
 async def test_a_text_is_awaited_no_longer_than_leaves_room_for_a_reply(choose_ms, waited_ms):
     forecast = Forecast({**PRIORS, "choose": Cost(0, choose_ms * MS)})
     clips = (at_once("check my balance"), stays(4 * SECOND))
-    played = await play(*clips, asr=Scripted(takes=[Take(never=True)]), forecast=forecast)
+    played = await play(*clips, asr=ScriptedTranscriber(takes=[Take(never=True)]), forecast=forecast)
     [row] = played.turns
     account = row.account
     waited_us = spent(account, "endpoint") + spent(account, "transcribe")

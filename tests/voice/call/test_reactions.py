@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from reactions import PROMISES, measure
-
+from turnbudget.testing.reactions import PROMISES, measure
 from turnbudget.voice.time.clock import MS
 
 CALLS = 20

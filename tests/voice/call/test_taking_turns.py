@@ -26,7 +26,7 @@ from turnbudget.testing.stage import (
     speech,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.lines.recording import Clip
@@ -212,7 +212,7 @@ async def test_work_on_a_guess_is_reused_for_the_same_words_only(guessed, final,
     take = Take(text=final, partials=((600 * MS, guessed),))
     ahead = Guesses("Made early.", on_pauses=False)
     clips = (at_once("what is my balance"), stays(3 * SECOND))
-    played = checked(await play(*clips, ahead=ahead, asr=Scripted(takes=[take])))
+    played = checked(await play(*clips, ahead=ahead, asr=ScriptedTranscriber(takes=[take])))
     [row] = played.turns
     assert row.said == ("Made early." if reused else "Your balance is ten dollars.")
     assert (ahead.texts[0], row.asked) == (guessed, final)

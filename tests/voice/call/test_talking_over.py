@@ -22,7 +22,7 @@ from turnbudget.testing.stage import (
     spoken_us,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.time.clock import MS, SECOND
 
 
@@ -111,7 +111,9 @@ async def test_a_listeners_noise_whose_text_is_late_is_not_taken_for_the_next_st
     limit = says("and my limit", when="at once", pause_us=650 * MS)
     responder = Answers((0, EIGHT), (0, "A hundred."))
     clips = (ASK, okay, limit, stays(3 * SECOND))
-    played = checked(await play(*clips, responder=responder, budget_us=3 * SECOND, asr=Scripted(takes=takes)))
+    played = checked(
+        await play(*clips, responder=responder, budget_us=3 * SECOND, asr=ScriptedTranscriber(takes=takes))
+    )
     assert [said for said, _ in responder.asked] == ["what is my balance please", "and my limit"]
     assert [row.said for row in played.turns] == [EIGHT, "A hundred."]
 

@@ -32,7 +32,7 @@ from turnbudget.testing.stage import (
     spent,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.call.ledger import Owner
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.sound import audio
@@ -196,13 +196,13 @@ async def test_what_has_an_effect_waits_for_the_usual_silence_though_the_turn_di
 
 async def test_work_begun_before_the_end_of_speech_shows_as_saved():
     """The text is made inside the silence that has to be waited for anyhow."""
-    row = await one(ASK, asr=Scripted(final_us=300 * MS))
+    row = await one(ASK, asr=ScriptedTranscriber(final_us=300 * MS))
     assert lane(row.account, "asr:scripted").saved_us == 300 * MS
     assert spent(row.account, "transcribe") == 0
 
 
 async def test_work_that_was_waited_for_saves_only_what_was_not():
-    row = await one(ASK, asr=Scripted(final_us=300 * MS), endpointing=SHORT)
+    row = await one(ASK, asr=ScriptedTranscriber(final_us=300 * MS), endpointing=SHORT)
     waited = spent(row.account, "transcribe")
     assert 100 * MS <= waited <= 130 * MS
     assert lane(row.account, "asr:scripted").saved_us == 300 * MS - waited

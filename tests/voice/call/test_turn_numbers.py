@@ -23,7 +23,7 @@ from turnbudget.testing.stage import (
     spent,
     stays,
 )
-from turnbudget.voice.asr.scripted import Scripted
+from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
@@ -136,7 +136,7 @@ def test_a_call_that_skips_time_measures_what_real_time_measures(kind):
         async def call():
             return await one(
                 says("what is my balance", word_us=150 * MS, when="at once", pause_us=0),
-                asr=Scripted(final_us=300 * MS),
+                asr=ScriptedTranscriber(final_us=300 * MS),
                 endpointing=SHORT,
                 responder=answering("Ten.", delay_us=200 * MS),
                 voice=ScriptedSynthesizer(cost_us=150 * MS),

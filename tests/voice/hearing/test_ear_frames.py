@@ -12,7 +12,7 @@ from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.hearing.ear import Ear
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.events import SpeechStarted
-from turnbudget.voice.hearing.vad import Energy, Scripted, Silero
+from turnbudget.voice.hearing.vad import Energy, ScriptedVad, Silero
 from turnbudget.voice.lines.line import Frame
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.recording import read
@@ -206,7 +206,7 @@ async def test_a_caller_who_was_away_for_an_hour_in_mid_word_costs_a_second_of_l
     transcriber, events = Recorder(words), []
     async with Crew() as crew:
         ear = Ear(
-            Scripted(words),
+            ScriptedVad(words),
             transcriber,
             Endpointing(),
             tell=events.append,

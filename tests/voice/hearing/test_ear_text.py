@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sounds import MS, SECOND, Recorder, frames, listen, speak
 
-from turnbudget.voice.asr.scripted import Scripted, Take
+from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.events import Partial, SpeechStarted, Utterance
 
@@ -15,7 +15,9 @@ ASKED = (("check my balance", 0.5, 1.5),)
 async def heard_as(*takes, phrases=ASKED, **how):
     """Let an Ear hear *phrases* with a transcriber that takes them so."""
     sound, words = speak(*phrases)
-    return await listen(frames(sound), words=words, transcriber=Scripted(words, takes=takes), **how)
+    return await listen(
+        frames(sound), words=words, transcriber=ScriptedTranscriber(words, takes=takes), **how
+    )
 
 
 async def test_words_before_a_long_pause_are_not_lost():
@@ -79,7 +81,7 @@ async def test_while_a_later_text_is_awaited_the_ear_says_so():
     waiting = []
     phrases = (("the first answer", 0.5, 1.3), ("the second", 2.0, 2.6))
     sound, words = speak(*phrases)
-    transcriber = Scripted(words, takes=(Take(final_us=1_500 * MS), Take(final_us=900 * MS)))
+    transcriber = ScriptedTranscriber(words, takes=(Take(final_us=1_500 * MS), Take(final_us=900 * MS)))
     heard = await listen(
         frames(sound),
         words=words,
@@ -147,7 +149,7 @@ async def test_recognition_and_the_silence_pass_together():
     """MET-13: 120 ms of recognition inside 500 ms of silence, 20 turns: not once is it waited for."""
     phrases = [("check my balance", 0.5 + 2 * k, 1.3 + 2 * k) for k in range(20)]
     sound, words = speak(*phrases)
-    transcriber = Scripted(words, final_us=120 * MS)
+    transcriber = ScriptedTranscriber(words, final_us=120 * MS)
     heard = await listen(
         frames(sound), words=words, transcriber=transcriber, endpointing=Endpointing(500 * MS)
     )

@@ -8,7 +8,7 @@ from sounds import babble, count, hum, noise, scene, voice
 
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import MissingEngine
-from turnbudget.voice.hearing.vad import Energy, Scripted, Silero
+from turnbudget.voice.hearing.vad import Energy, ScriptedVad, Silero
 from turnbudget.voice.sound import audio
 from turnbudget.voice.tts.choose import choose
 
@@ -58,14 +58,14 @@ def test_energy_hears_an_eight_bit_tone_and_not_the_silence_around_it():
 
 
 def test_scripted_is_certain_where_a_word_is_spoken():
-    vad = Scripted([Word("move", 100 * MS, 300 * MS), Word("it", 310 * MS, 400 * MS)])
+    vad = ScriptedVad([Word("move", 100 * MS, 300 * MS), Word("it", 310 * MS, 400 * MS)])
     found = probabilities(vad, audio.silence(count(0.6)))
     assert np.flatnonzero(found).tolist() == list(range(5, 20))
 
 
 def test_scripted_hears_words_that_are_announced_later():
     words = []
-    vad = Scripted(words)
+    vad = ScriptedVad(words)
     assert vad.probability(audio.silence(320), 0) == 0.0
     words.append(Word("yes", 1_000 * MS, 1_200 * MS))
     assert vad.probability(audio.silence(320), count(1.0)) == 1.0
