@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from shipped import ROOT
 
 from turnbudget.cli import main
-from turnbudget.commands.shell import Later
 
 README = (ROOT / "README.md").read_text("utf-8")
 PRIVATE = re.compile(
@@ -45,7 +44,6 @@ def fault(words):
         command = command.get_command(context, rest.pop(0))
         if command is None:
             return f"{' '.join(words)}: no such command"
-        command = command.imported() if isinstance(command, Later) else command
     options = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
     unknown = [word for word in rest if word.startswith("--") and word.partition("=")[0] not in options]
     return f"{' '.join(words)}: no option {', '.join(unknown)}" if unknown else None

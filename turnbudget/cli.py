@@ -11,7 +11,7 @@ from rich.console import Console
 from turnbudget.commands import experts, guessing, llm, replaying
 from turnbudget.commands.doctor import examine, table
 from turnbudget.commands.models import make_model
-from turnbudget.commands.shell import Later, Teaching, one_line, print_anywhere
+from turnbudget.commands.shell import Teaching, one_line, print_anywhere
 from turnbudget.recorded.demo import render_call
 from turnbudget.recorded.replay import Plan
 from turnbudget.recorded.replay import replay as run_replay
@@ -123,9 +123,9 @@ for command in (
     llm.probe,
     experts.dialogues,
     experts.seat,
-    Later("talk", "turnbudget.commands.talking:talk", "Talk to the agent by microphone."),
-    Later(
-        "serve", "turnbudget.commands.serve:serve_command", "Answer calls from telephone lines and browsers."
-    ),
 ):
     main.add_command(command)
+main.later("talk", "turnbudget.commands.talking:talk", "Talk to the agent by microphone.")
+main.later(
+    "serve", "turnbudget.commands.serve:serve_command", "Answer calls from telephone lines and browsers."
+)

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from turnbudget.cli import main
 from turnbudget.commands.replaying import leave
-from turnbudget.commands.shell import Later
 from turnbudget.runs.folder import load as load_run
 from turnbudget.settings.config import dump, load
 from turnbudget.voice.asr import choose as transcribers
@@ -296,8 +295,9 @@ def test_help_names_every_command_and_where_to_begin():
 
 def every_command(group=main, before=()):
     """Every command as it is typed, those of groups in groups included."""
-    for name, command in group.commands.items():
-        yield (*before, name), command.imported() if isinstance(command, Later) else command
+    for name in group.commands:
+        command = group.get_command(click.Context(group), name)
+        yield (*before, name), command
         if isinstance(command, click.Group):
             yield from every_command(command, (*before, name))
 
@@ -311,6 +311,21 @@ def test_every_command_and_every_option_says_what_it_is_for(typed):
     assert TYPED[typed].help
     options = [option for option in TYPED[typed].params if isinstance(option, click.Option)]
     assert [option.name for option in options if not option.help] == []
+
+
+def test_a_command_that_ran_by_itself_still_knows_the_short_name_of_its_help():
+    """Click keeps the help option that a command first made, with the names it had then."""
+    CliRunner().invoke(TYPED[("presets",)], ["--help"])
+    assert turnbudget("presets", "-h").exit_code == 0
+    assert CliRunner().invoke(TYPED[("talk",)], ["-h"]).exit_code == 0
+
+
+def test_help_imports_no_command_that_is_heavy():
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "turnbudget", "--help"], capture_output=True, check=True
+    )
+    assert b"turnbudget.serving" not in done.stderr
+    assert b"Talk to the agent by microphone." in done.stdout
 
 
 @pytest.mark.parametrize("typed", [typed for typed in TYPED if TYPED[typed].epilog], ids=" ".join)

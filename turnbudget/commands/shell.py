@@ -18,7 +18,7 @@ import sys
 import threading
 import traceback
 from functools import wraps
-from typing import TYPE_CHECKING, Final, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, ParamSpec, TypeVar
 
 import click
 
@@ -110,7 +110,13 @@ def say(fault: str) -> None:
 
 
 class Taught(click.Command):
-    """A command that shows examples as they were written, line by line."""
+    """A command that shows examples as they were written, line by line, and its help also on ``-h``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take what any command takes."""
+        super().__init__(*args, **kwargs)
+        # Its own, not the group's: click keeps the option that it first made, were it for the command alone.
+        self.context_settings.setdefault("help_option_names", ["-h", "--help"])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples below the options."""
@@ -120,11 +126,32 @@ class Taught(click.Command):
                 formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
 
 
-class Later(Taught):
-    """A command of which only the name and one line are known until it is called for."""
+class Teaching(click.Group):
+    """A group of commands with examples; what is heavy to import is imported when it is called for."""
+
+    command_class = Taught
+
+    def later(self, name: str, spec: str, summary: str) -> None:
+        """Add the command that *spec* (``module:name``) names, listed with *summary* and not yet imported."""
+        self.add_command(_Later(name, spec, summary))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name itself, imported."""
+        command = super().get_command(ctx, cmd_name)
+        return command.imported() if isinstance(command, _Later) else command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, for which none is imported."""
+        shown = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        limit = formatter.width - 6 - max(len(name) for name, _ in shown)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in shown])
+
+
+class _Later(click.Command):
+    """The place of a command in its group, until it is called for."""
 
     def __init__(self, name: str, spec: str, summary: str) -> None:
-        """Stand for the command that *spec* (``module:name``) names."""
         super().__init__(name, short_help=summary)
         self._spec = spec
 
@@ -133,16 +160,3 @@ class Later(Taught):
         module, _, attribute = self._spec.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
-
-
-class Teaching(click.Group):
-    """A group of commands with examples; what is heavy to import is imported when it is called for."""
-
-    command_class = Taught
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that *args* call for."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command.imported() if isinstance(command, Later) else command, rest
