@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.agent import Opinion
+from turnbudget.agents.filling import asks
 from turnbudget.agents.phrases import words_in
-from turnbudget.agents.settled import asks
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.words.sentences import split

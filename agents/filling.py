@@ -1,24 +1,31 @@
 """How an utterance fills slots: by words that announce them, by the question asked, by what they look like.
 
 Nothing is read twice: what one slot has taken, no other sees. What the caller says behind "no", "sorry" or
-"actually" stands for what was said before it.
+"actually" stands for what was said before it. How far a form has got is plain values, so that it can
+travel and be compared.
+
+Words are whole if they answer what was asked, or wish for something, and nothing in them may still grow. To
+take a wish for whole that is none cuts a caller off; to wait for more than comes costs half a second. So
+whatever is doubtful is not settled: "I lost my card" is a story, whose wish ("can you send me a new one")
+comes next.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.values.heard import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from turnbudget.agents.progress import Progress
     from turnbudget.agents.slot import Ready
     from turnbudget.agents.values.heard import Heard
     from turnbudget.agents.values.reading import Reading
+
 
 _NEAR: Final = 4
 """Words between a cue and its value: "from my other savings account"."""
@@ -30,6 +37,90 @@ _DENIES: Final = frozenset(
     ("no", "no no", "no sorry", "no wait", "wait no", "wait", "i meant", "no actually")
 )
 _GENERAL: Final = frozenset(("confirm", "change"))
+_DICTATED: Final = frozenset(("digits", "spelling"))
+_HELP: Final = r"help(?: me)?(?: out)?(?: with (?:something|that|this))?"
+_ONLY_OPENS: Final = re.compile(
+    rf"\b(?:(?:can|could) you (?:please )?{_HELP}"
+    rf"|i(?: would|'d)? (?:need|want|like) (?:some |your |a little )?{_HELP}"
+    r"|i have a (?:question|problem)|(?:i'm|i am) calling because|(?:can|may|could) i ask(?: you)?"
+    r"|how are you(?: doing)?(?: today)?)\b"
+)
+"""What opens a call and wishes for nothing yet."""
+_WISH: Final = re.compile(
+    r"\b(?:(?:i|we)(?:'d| would) (?:\w+ )?(?:like|love|want|need)|would (?:also )?like (?:to|a|an|my|some)"
+    r"|(?:i|we) (?:also |just |really |actually |only )*(?:need|want|wanna|wish|have to|gotta|must)"
+    r"|(?:i'm|i am|we're) (?:\w+ )?(?:calling|trying|looking|hoping) (?:to|for|about)"
+    r"|(?:can|could|would|will|may) (?:you|i|we)|wondering (?:if|whether|what|when|how|about)"
+    r"|how (?:much|many|do|can)|what(?:'s| is| are| were)|when (?:do|are|is)"
+    r"|(?:let|help|give|tell|send|get|order|show) me|please)\b"
+)
+_COMMANDS: Final = re.compile(
+    r"^(?:(?:yes|yeah|hi|hello|hey|okay|well|so|and|also|um|just) )*(?:transfer|move|pay|check|reset|order|"
+    r"schedule|book|replace|cancel|change|make|show|tell|find|send|get|give|read|set up)\b"
+)
+_CORRECTS: Final = re.compile(r"\bnot\b|n't\b|\b(?:neither|instead of|rather than)\b")
+"""What makes an answer one half of a correction: "not my checking account"."""
+_ASKS: Final = re.compile(
+    r"\b(?:what|what's|when|where|where's|who|which|why|how|do you|does|did|can i|can you|could you|is there"
+    r"|are there|is it|are you|is the|are the|may i)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a form knows: ``asking`` is the slot it asked for last, ``partial`` what was said of that so far.
+
+    ``order`` names the slots as they were filled, the latest last; ``misses`` counts answers in a row that
+    it did not understand.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    asking: str = ""
+    partial: str = ""
+    misses: int = 0
+    done: bool = False
+
+    @classmethod
+    def of(cls, told: Any) -> Progress:
+        """Return the progress that :meth:`told` told; none from anything else."""
+        if not isinstance(told, Mapping):
+            return cls()
+        known = {key: told[key] for key in cls.__slots__ if key in told}
+        progress = cls(**known)
+        return replace(progress, values=dict(progress.values), order=tuple(progress.order))
+
+    def told(self) -> dict[str, Any]:
+        """Return it as plain values: text, numbers, tables."""
+        told: dict[str, Any] = {key: getattr(self, key) for key in self.__slots__}
+        return told | {"values": dict(self.values), "order": list(self.order)}
+
+    @property
+    def open(self) -> bool:
+        """Whether it has asked for something and is not done."""
+        return bool(self.asking) and not self.done
+
+    def asks(self, slot: str, *, partial: str = "") -> Progress:
+        """Return it having asked for *slot*."""
+        return replace(self, asking=slot, partial=partial, misses=0)
+
+    def missed(self) -> Progress:
+        """Return it having not understood."""
+        return replace(self, misses=self.misses + 1)
+
+    def knows(self, slot: str, value: str) -> Progress:
+        """Return it with *slot* filled."""
+        order = (*(name for name in self.order if name != slot), slot)
+        return replace(self, values={**self.values, slot: value}, order=order, partial="", misses=0)
+
+    def without(self, slot: str) -> Progress:
+        """Return it with *slot* empty."""
+        values = {name: value for name, value in self.values.items() if name != slot}
+        return replace(self, values=values, order=tuple(name for name in self.order if name != slot))
+
+    def finished(self) -> Progress:
+        """Return it done."""
+        return replace(self, done=True, partial="", misses=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +340,28 @@ def repeats(text: str, values: Mapping[str, str]) -> bool:
     return (
         bool(digits) and few and any(digits in "".join(re.findall(r"\d", value)) for value in values.values())
     )
+
+
+def wishes(words: str) -> bool:
+    """Say whether *words* ask for something, and do not only tell of it."""
+    told = _ONLY_OPENS.sub(" ", words)
+    return bool(_WISH.search(told) or _COMMANDS.match(told.strip()))
+
+
+def asks(utterance: str, words: str) -> bool:
+    """Say whether *utterance*, plainly *words*, is a question."""
+    return utterance.rstrip("\"'”’ ").endswith("?") or bool(_ASKS.search(words))
+
+
+def settles(heard: Heard, filling: Filling, *, answers: bool, wish: bool) -> bool:
+    """Say whether *heard* needs no more words, given the *filling* it made.
+
+    It *answers* what was asked, or it was taken for a *wish*, which it may yet only tell the story of.
+    """
+    if not (answers and not _CORRECTS.search(heard.words)) and not (wish and wishes(heard.words)):
+        return False
+    if filling.growing or filling.partial or heard.taking_back:
+        return False
+    if heard.ends is None:
+        return True
+    return filling.closing and heard.ends.kind in _DICTATED

@@ -1,34 +1,48 @@
-"""An LLM as one agent among others: a domain prompt, its tools, and its first sentence as the opening.
+"""An LLM that answers callers: as one agent among others, or alone as a call's responder.
 
-What it may do stays proposed: a tool it calls becomes the opinion's action. With tools its whole answer is
-awaited, since a call may come behind a sentence that promises it; without, the rest streams on.
+Its answer is spoken from the first whole sentence on, the rest as it comes. Each attempt's times go into the
+turn's lanes: what the caller waited for (first token, first sentence), and what the server said of itself
+(queue, prefill).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turnbudget.agents.agent import Action, Opinion
-from turnbudget.agents.backends.backend import BackendError, Message, Prompt, nobody
+from turnbudget.agents.backends.backend import LOST, BackendError, Message, Prompt, nobody
+from turnbudget.agents.kept import Kept
 from turnbudget.agents.phrases import found, patterns
-from turnbudget.agents.spoken import speak
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.call.ledger import Lane
+from turnbudget.voice.call.responder import Reply, nothing
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.budget import Budget
+from turnbudget.voice.words.same import same
+from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    import asyncio
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from turnbudget.agents.agent import Context
-    from turnbudget.agents.backends.backend import Backend, Told, Tool, ToolCall
-    from turnbudget.voice.time.budget import Budget
+    from turnbudget.agents.backends.backend import Backend, Delta, Timing, Told, Tool, ToolCall
+    from turnbudget.voice.call.responder import Notes, Question, Said
+
 
 SYSTEM: Final = (
     "You answer the telephone. Answer in one or two short sentences, in plain words that can be spoken aloud."
     " Ask for one missing detail at a time. Never invent facts about the caller."
 )
+ALONE: Final = (
+    "You answer the telephone for Harper Valley Bank. Answer in one or two short sentences, in plain words "
+    "that can be spoken aloud. Ask for one missing detail at a time."
+)
 CONFIDENCE: Final = 0.6
+PREWARM_US: Final = 5 * clock.SECOND
 
 
 class _Aside:
@@ -42,7 +56,11 @@ class _Aside:
 
 
 class Llm:
-    """An agent that asks a backend."""
+    """An agent that asks a backend with a domain prompt.
+
+    What it may do stays proposed: a tool it calls becomes the opinion's action. With tools its whole answer
+    is awaited, since a call may come behind a sentence that promises it; without, the rest streams on.
+    """
 
     def __init__(  # noqa: PLR0913 - each is a line of the user's file
         self,
@@ -114,3 +132,190 @@ class Llm:
 async def _each(sentences: Sequence[str]) -> AsyncGenerator[str, None]:
     for sentence in sentences:
         yield sentence
+
+
+class Opened(NamedTuple):
+    """An answer whose first sentence is whole; ``rest`` yields the others and closes the stream."""
+
+    opening: str
+    rest: AsyncGenerator[str, None]
+    calls: list[ToolCall]
+    """Tools the model asked for; complete when the rest has ended."""
+
+
+async def speak(
+    backend: Backend, prompt: Prompt, budget: Budget, notes: Notes, told: Callable[[Timing], None]
+) -> Opened:
+    """Ask *backend* and return its answer once its first sentence is whole.
+
+    Raises :class:`~turnbudget.agents.backends.backend.BackendError`, also for an answer without a word.
+    """
+    waiting = notes.lane(f"llm:{backend.name} first token")
+
+    def tell(timing: Timing) -> None:
+        account(timing, notes)
+        told(timing)
+
+    calls: list[ToolCall] = []
+    sentences = _sentences(backend.stream(prompt, budget, tell), calls, lambda: waiting.end("came"))
+    outcome = "cancelled"
+    try:
+        opening = await anext(sentences, "")
+        outcome = "no word came"
+    except Exception:
+        outcome = "failed"
+        raise
+    finally:
+        waiting.end(outcome)
+    if not opening and not calls:
+        raise BackendError("answered without a word", where=backend.name)
+    return Opened(opening, sentences, calls)
+
+
+async def _sentences(
+    stream: AsyncIterator[Delta], calls: list[ToolCall], began: Callable[[], None]
+) -> AsyncGenerator[str, None]:
+    splitter = Sentences()
+    async with contextlib.aclosing(stream) as deltas:  # type: ignore[type-var]  # every backend yields one
+        async for delta in deltas:
+            if delta.call:
+                calls.append(delta.call)
+            if delta.text:
+                began()
+                for sentence in splitter.feed(delta.text):
+                    yield sentence
+    for sentence in splitter.flush():
+        yield sentence
+
+
+def account(timing: Timing, notes: Notes) -> None:
+    """Lay one attempt's times into lanes."""
+    name = f"llm:{timing.backend}" + (f" attempt {timing.attempt + 1}" if timing.attempt else "")
+    ended = clock.now() if timing.ended_us is None else timing.ended_us
+    if timing.connected_us is not None and not timing.reused:
+        notes.lane(f"{name} connect", timing.began_us).end("done", timing.connected_us)
+    asked = timing.began_us
+    for what, span in (("queue", timing.server_queue_us), ("prefill", timing.server_prefill_us)):
+        if span:
+            notes.lane(f"{name} {what}", asked).end("told by the server", asked + span)
+            asked += span
+    if timing.first_token_us is not None and timing.first_sentence_us is not None:
+        notes.lane(f"{name} first sentence", timing.first_token_us).end("done", timing.first_sentence_us)
+    unused = timing.first_token_us is None or any(flag.startswith(LOST) for flag in timing.flags)
+    wasted = ended - timing.began_us if timing.ending != "done" and unused else 0
+    notes.lane(name, timing.began_us).end(timing.ending, ended, wasted_us=wasted)
+    for flag in (*timing.flags, *filter(None, (timing.error,))):
+        notes.decide(name, flag)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What the backend was asked on a guess."""
+
+    said: str
+    history: tuple[Said, ...]
+    answering: Kept[Reply]
+
+    def fits(self, question: Question) -> bool:
+        """Whether *question* is about the same words."""
+        return self.history == question.history and same(self.said, question.said)
+
+
+async def _close(reply: Reply) -> None:
+    await reply.rest.aclose()
+
+
+class LlmResponder:
+    """One LLM alone as a call's responder: no council, no domain but its system prompt.
+
+    While the caller speaks it has the backend made ready for the prompt that will come: connection and prefix
+    cache are then up to date. What that took longer than the answer's own first token is shown as saved: the
+    prefill and the handshake that the turn was spared. Asked on a guess it keeps what the backend says, for
+    the turn if that is about the same words.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        system: str = ALONE,
+        max_tokens: int = 80,
+        told: Callable[[Timing], None] = lambda _: None,
+    ) -> None:
+        """Ask *backend* with *system* before the conversation; *told* gets every attempt's record."""
+        self.name = f"llm:{backend.name}"
+        self._backend = backend
+        self._system = Message("system", system)
+        self._max_tokens = max_tokens
+        self._told = told
+        self._warming: asyncio.Timeout | None = None
+        """The end of what is being made ready, while it is."""
+        self._warmed: tuple[int, int] | None = None
+        """When the backend was last made ready for the turn that comes: begin and end."""
+        self._begun: _Begun | None = None
+
+    async def make_ready(self, history: tuple[Said, ...]) -> None:
+        """Have connection and prompt cache brought up to what was heard until now."""
+        if self._warming:
+            return
+        budget, began = Budget.of(PREWARM_US), clock.now()
+        try:
+            async with clock.move_on_at(budget.ends_us) as self._warming:
+                await self._backend.prewarm(self._prompt(history), budget)
+                self._warmed = began, clock.now()
+        finally:
+            self._warming = None
+
+    async def answer(self, question: Question) -> Reply:
+        """Return the model's first sentence, the rest behind it."""
+        begun, self._begun = self._begun, None
+        if begun and not question.guess and begun.fits(question):
+            with contextlib.suppress(BackendError):  # what failed on a guess is tried once more
+                if reply := await begun.answering.take(question.budget.ends_us):
+                    return reply
+        elif begun:
+            begun.answering.drop()
+        if not question.guess:
+            return await self._ask(question)
+        answering = Kept(lambda: self._ask(question), _close, question.crew)
+        self._begun = begun = _Begun(question.said, question.history, answering)
+        try:
+            reply = await answering.come()
+        except BaseException:
+            answering.drop()
+            if self._begun is begun:
+                self._begun = None
+            raise
+        return replace(reply, rest=nothing())
+
+    async def _ask(self, question: Question) -> Reply:
+        if self._warming:  # the same prefix twice at once takes a server longer than once
+            self._warming.reschedule(clock.now() / clock.SECOND)
+        warmed, self._warmed = self._warmed, None
+
+        def tell(timing: Timing) -> None:
+            if warmed and not timing.attempt:
+                self._spared(warmed, timing, question.notes)
+            self._told(timing)
+
+        prompt = self._prompt(question.history, question.said)
+        opened = await speak(self._backend, prompt, question.budget, question.notes, tell)
+        return Reply(opened.opening, self.name, "first sentence whole", opened.rest)
+
+    def _spared(self, warmed: tuple[int, int], timing: Timing, notes: Notes) -> None:
+        """Note what the turn was spared: nothing unless a warm connection or prompt cache was found."""
+        began, ended = warmed
+        found = timing.ttft_us is not None and (timing.reused or timing.tokens_cached)
+        saved = max(0, ended - began - (timing.ttft_us or 0)) if found else 0
+        lane = notes.lane(f"{self.name} prewarm", began)
+        lane.end("used" if saved else "spared nothing", ended, saved_us=saved)
+
+    def _prompt(self, history: tuple[Said, ...], said: str = "") -> Prompt:
+        messages = [
+            Message(
+                "user" if line.who == "caller" else "assistant", f"{line.text} …" if line.cut else line.text
+            )
+            for line in history
+        ]
+        asked = [Message("user", said)] if said else []
+        return Prompt((self._system, *messages, *asked), self._max_tokens)

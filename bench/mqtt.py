@@ -25,12 +25,12 @@ from facts import facts
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from turnbudget.agents.agent import Action, Context, Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
 from turnbudget.council.remote.agent import RemoteAgent, Requester
 from turnbudget.council.remote.broker import broker_at
-from turnbudget.council.remote.client import NODELAY
+from turnbudget.council.remote.link import NODELAY
 from turnbudget.council.remote.serve import serve
-from turnbudget.council.seat import Seat
 from turnbudget.testing.mosquitto import Mosquitto
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said

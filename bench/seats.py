@@ -13,9 +13,9 @@ import click
 from facts import facts
 
 from turnbudget.agents.agent import Context, Opinion
+from turnbudget.council.choose import POLICIES
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.policies import POLICIES
-from turnbudget.council.seat import Seat
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
 from turnbudget.voice.time import clock

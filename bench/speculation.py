@@ -14,10 +14,10 @@ import click
 from facts import facts
 
 from turnbudget.agents.agent import Context, Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.seat import Seat
 from turnbudget.demos.bank.bank import open_bank
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.voice.asr.reference import Reference

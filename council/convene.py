@@ -3,34 +3,84 @@
 Each seat answers on a task of its own in the call's crew. When enough has been heard, or at the deadline, the
 rest is cancelled and left to itself: a seat that sleeps for ever, swallows its cancellation, raises, or gives
 nonsense costs its own opinion and nothing else. An answer that comes exactly at a deadline is late.
-Everything is kept in the order of the seats.
+Everything is kept in the order of the seats. An agent may be anybody's, so an opinion is believed only where
+it is what it says it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from turnbudget.council.opinions import dismiss, fault, lingers
+from turnbudget.agents.agent import Action, Opinion
+from turnbudget.voice.call.responder import nothing
+from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-    from turnbudget.agents.agent import Context, Opinion
-    from turnbudget.council.seat import Seat
+    from turnbudget.agents.agent import Agent, Context
     from turnbudget.voice.call.ledger import Lane
     from turnbudget.voice.call.responder import Notes
     from turnbudget.voice.time.budget import Budget
     from turnbudget.voice.time.crew import Crew
 
+
 Enough: TypeAlias = "Callable[[Hearing], bool]"
 """Says, each time a seat has answered, whether the hearing may end."""
-
 LEFT_BEHIND: Final = 3
 """A seat with so many unfinished tasks of earlier turns is not asked again until one of them ends."""
+RESULT: Final = "{result}"
+"""Stands in an opening for what the action returns."""
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An agent and its standing.
+
+    Of opinions that are good enough the one of the higher ``rank`` is taken. An opinion of at least
+    ``settle`` ends the hearing once nobody who outranks it is still to be heard. ``about`` is what a caller
+    would call its matter ("your balance"): with it the council can ask which of two was meant.
+    """
+
+    agent: Agent
+    rank: int = 0
+    settle: float = 0.8
+    about: str = ""
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+
+def seated(seats: Iterable[Seat]) -> tuple[Seat, ...]:
+    """Return *seats* in their order; raises ConfigError for what cannot sit in a council."""
+    taken = tuple(seats)
+    if not taken:
+        raise ConfigError("a council needs a seat", where="council", remedy="seat at least one agent")
+    names: set[str] = set()
+    for place, seat in enumerate(taken, 1):
+        where = f"council seat {place}"
+        name = getattr(seat.agent, "name", None)
+        if not isinstance(name, str) or not name or not callable(getattr(seat.agent, "answer", None)):
+            raise ConfigError(
+                f"{type(seat.agent).__name__} is no agent",
+                where=where,
+                remedy="give it a name and `async def answer(self, utterance, context, budget)`",
+            )
+        if name in names:
+            raise ConfigError(f"a second agent is named {name!r}", where=where, remedy="rename one")
+        if not 0 <= seat.settle <= 1:
+            raise ConfigError(f"settle = {seat.settle} of {name!r}", where=where, remedy="use 0 to 1")
+        names.add(name)
+    return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +252,63 @@ class Hearing:
             lane.end("heard", heard.at_us, wasted_us=heard.at_us - lane.began_us)
             if lingers(heard.opinion):
                 self._crew.create_task(dismiss(heard.opinion), name=f"closing {lane.name}")
+
+
+def fault(given: Any) -> str:
+    """Return why *given* cannot be taken for an opinion; '' if it can."""
+    if not isinstance(given, Opinion):
+        return f"{type(given).__name__} is no opinion"
+    opinion: Any = given  # of the right class, but its fields may be anything
+    sure, action, rest, opening = opinion.confidence, opinion.action, opinion.rest, opinion.opening
+    if not isinstance(opening, str) or not words(opening):
+        return "an opening without words"
+    checks = (
+        (isinstance(sure, int | float) and 0 <= sure <= 1, f"a confidence of {sure!r}"),
+        (hasattr(rest, "__aiter__") and hasattr(rest, "aclose"), "a rest that is no asynchronous generator"),
+        (action is None or _is_action(action), "an action that is none"),
+        (action is not None or RESULT not in opening, f"{RESULT} without an action"),
+        (_is_texts(opinion.slots), "slots that are no texts"),
+        (isinstance(opinion.expects, str), "an expected slot that is no text"),
+        (isinstance(opinion.transfer, str), "a transfer that is no text"),
+    )
+    return next((why for right, why in checks if not right), "")
+
+
+def _is_action(action: Any) -> bool:
+    if not isinstance(action, Action):
+        return False
+    name: Any = action.name
+    otherwise: Any = action.otherwise
+    return isinstance(name, str) and isinstance(otherwise, str) and _is_texts(action.arguments)
+
+
+def _is_texts(mapping: Any) -> bool:
+    return isinstance(mapping, Mapping) and all(
+        isinstance(key, str) and isinstance(value, str) for key, value in mapping.items()
+    )
+
+
+def words(text: str) -> list[str]:
+    """Return the words of *text* without case and marks."""
+    return _WORD.findall(text.casefold())
+
+
+def sense(opinion: Opinion) -> Hashable:
+    """Return what *opinion* comes to: two agree if they would do the same, or say the same words.
+
+    Nothing nearer than that counts: a sentence with one number changed is another sentence.
+    """
+    if opinion.action:
+        return (opinion.action.name, tuple(sorted(opinion.action.arguments.items())))
+    return (opinion.transfer, " ".join(words(opinion.opening)))
+
+
+def lingers(opinion: Opinion) -> bool:
+    """Say whether *opinion* holds something open, such as a stream from an LLM."""
+    return getattr(opinion.rest, "ag_code", None) is not nothing.__code__
+
+
+async def dismiss(opinion: Any) -> None:
+    """Close what *opinion* holds open; an error in that interests nobody."""
+    with contextlib.suppress(Exception):
+        await opinion.rest.aclose()

@@ -15,29 +15,25 @@ from turnbudget.agents.agent import Foresees
 from turnbudget.agents.kept import Kept
 from turnbudget.council.actions import Actions
 from turnbudget.council.choose import SCALES, State
-from turnbudget.council.convene import LeftBehind, convene
-from turnbudget.council.deeds import Deeds
-from turnbudget.council.dialogue import Dialogue
-from turnbudget.council.kept import Begun, CouncilVerdict
-from turnbudget.council.opinions import dismiss, words
-from turnbudget.council.policies import policy as named
+from turnbudget.council.choose import policy as named
+from turnbudget.council.convene import LeftBehind, convene, dismiss, seated, words
+from turnbudget.council.dialogue import Deeds, Dialogue
 from turnbudget.council.refine import refined
-from turnbudget.council.seat import seated
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.time import clock
+from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from turnbudget.agents.agent import Context, Opinion
     from turnbudget.council.actions import Tool
-    from turnbudget.council.choose import Ruling, Scales
-    from turnbudget.council.convene import HeardOpinion, Hearing
+    from turnbudget.council.choose import Policy, Ruling, Scales
+    from turnbudget.council.convene import HeardOpinion, Hearing, Seat
     from turnbudget.council.dialogue import Opened
-    from turnbudget.council.policies import Policy
-    from turnbudget.council.seat import Seat
     from turnbudget.voice.call.responder import Question, Said
     from turnbudget.voice.time.budget import Budget
+
 
 Kind: TypeAlias = Literal["opinion", "clarification", "otherwise", "owed", "nothing"]
 NAME: Final = "council"
@@ -65,6 +61,34 @@ class Spoken:
     opinion: Opinion | None = None
     between: tuple[str, ...] = ()
     """The seats a clarification asks between."""
+
+
+@dataclass(frozen=True, slots=True)
+class CouncilVerdict:
+    """A ruling, with the opinion to speak: the one chosen, or that one refined."""
+
+    ruling: Ruling
+    opinion: Opinion | None
+    answered: bool
+    """Whether any seat did, be it that it has nothing to say."""
+
+    async def close(self) -> None:
+        """Close what its opinion holds open: nobody will hear it."""
+        if self.opinion:
+            await dismiss(self.opinion)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A hearing begun on a guess: kept if the turn turns out to be about the same words, else dropped."""
+
+    opened: Opened
+    hearing: Kept[CouncilVerdict]
+
+    def fits(self, opened: Opened) -> bool:
+        """Whether the turn that is *opened* is about the same words, and nothing else has changed."""
+        asked = self.opened.asked
+        return same(asked, opened.asked) and replace(opened, asked=asked) == self.opened
 
 
 @dataclass(slots=True)

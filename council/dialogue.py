@@ -7,21 +7,24 @@ never taken back: it is told until it has been heard, and only the words that ar
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.agent import PERSON, Context
-from turnbudget.council.opinions import RESULT, words
+from turnbudget.council.convene import RESULT, dismiss, words
+from turnbudget.voice.time import clock
 from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from turnbudget.agents.agent import Action, Opinion
-    from turnbudget.council.actions import Done
-    from turnbudget.voice.call.responder import Said
+    from turnbudget.council.actions import Actions, Done
+    from turnbudget.council.convene import HeardOpinion
+    from turnbudget.voice.call.responder import Question, Said
 
 TELLINGS: Final = 3
 """What was done is told so often at most, if no telling is heard whole."""
@@ -203,3 +206,61 @@ def _offered(known: Context, opinion: Opinion) -> Context:
     """Return *known* after the action of *opinion* has failed."""
     offers = opinion.action and opinion.action.otherwise.rstrip().endswith("?")
     return replace(known, asked_by="", expects=PERSON if offers else "")
+
+
+class Deeds:
+    """What chosen opinions promise is done here: once, when the caller can no longer be going on, and told.
+
+    *still* is said of what outlasts the caller's patience.
+    """
+
+    def __init__(self, actions: Actions, dialogue: Dialogue, still: str) -> None:
+        self._actions = actions
+        self._dialogue = dialogue
+        self._still = still
+
+    def key(self, action: Action, opened: Opened) -> str:
+        """Return what makes *action* the same action, asked again in the exchange that is *opened*."""
+        return self._actions.key(action, opened.exchange)
+
+    def begun(self, action: Action, opened: Opened) -> bool:
+        """Say whether *action* has been begun in this exchange."""
+        return self._actions.begun(self.key(action, opened))
+
+    async def act(
+        self, action: Action, chosen: HeardOpinion, owed: list[str], opened: Opened, question: Question
+    ) -> AsyncGenerator[str, None]:
+        """Do the *action* of the *chosen* opinion; yield what is *owed* with how it ended, and the rest.
+
+        Nothing begins before the caller can no longer be going on, nor while they speak.
+        """
+        await clock.sleep_until(question.act_at_us)
+        await question.quiet()
+        opinion = chosen.opinion
+        deed = self._do(action, chosen, opened, question)
+        await clock.wait_until([deed.task], question.budget.ends_us)
+        told = deed.tell()
+        if told is None:
+            question.notes.decide("action under way", f"{action.name} has outlasted the patience")
+            told = self._still
+        yield " ".join((*owed, told))
+        if deed.succeeded:
+            async with contextlib.aclosing(opinion.rest) as rest:
+                async for text in rest:
+                    yield text
+        else:
+            await dismiss(opinion)
+
+    def _do(self, action: Action, chosen: HeardOpinion, opened: Opened, question: Question) -> Deed:
+        """Begin the *action* of the *chosen* opinion, which takes effect when that has succeeded."""
+        name, opinion = chosen.seat.name, chosen.opinion
+        key = self.key(action, opened)
+        number = 0 if self._actions.begun(key) else self._dialogue.reserve()
+
+        def then(done: Done) -> None:
+            self._dialogue.did(number, name, opinion, failed=bool(done.failure))
+
+        task = self._actions.run(action, key, question.crew, question.notes, then)
+        deed = Deed(key, action, opinion.opening, question.said, opened.exchange, len(question.history), task)
+        self._dialogue.owe(deed)
+        return deed

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import Message, Prompt
-from turnbudget.council.opinions import dismiss, words
+from turnbudget.council.convene import dismiss, words
 from turnbudget.voice.time import clock
 from turnbudget.voice.words.sentences import Sentences
 

@@ -13,13 +13,16 @@ from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from turnbudget.speculative.shelf.call_shelf import CallShelf
     from turnbudget.voice.time.crew import Crew
 
+
 UNLIKELY: Final = 0.05
 """Odds below which a reply is not worth its rendering."""
+PRIOR: Final = ((2, 4), (1, 4), (1, 6))
+"""So many of so many, before anything was counted, by rank; further ranks are taken like the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +89,22 @@ class Prepare:
             finally:
                 self._spent[text] = self._spent.get(text, 0) + clock.now() - began
             self._rendering = ""
+
+
+class Ranks:
+    """How often what was foreseen as the first, second, third next reply came: counts of one process."""
+
+    def __init__(self) -> None:
+        self._counts = [list(prior) for prior in PRIOR]
+
+    def odds(self, rank: int) -> float:
+        """Return the odds that what is foreseen at *rank* (from 0) comes."""
+        came, of = self._counts[min(rank, len(self._counts) - 1)]
+        return came / of
+
+    def count(self, foreseen: Sequence[str], came: str) -> None:
+        """Count that *came* was said where *foreseen* might have been."""
+        for rank, text in enumerate(foreseen):
+            counts = self._counts[min(rank, len(self._counts) - 1)]
+            counts[0] += text == came
+            counts[1] += 1

@@ -11,11 +11,14 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.speculative.bank.endings import Endings
+from turnbudget.speculative.bank.guess import Guesser
+from turnbudget.speculative.bank.match import Match, match
 from turnbudget.speculative.headstart import HeadStart, second_opinion
 from turnbudget.speculative.prepare import Likely, Prepare
 from turnbudget.speculative.shelf.pieces import pieces, plain
 from turnbudget.voice.call.ledger import Guess, Ledger
-from turnbudget.voice.call.responder import Foresees
+from turnbudget.voice.call.responder import Foresees, Reply
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.hearing.end_of_turn import LISTENS_US
 from turnbudget.voice.time import clock
@@ -25,10 +28,10 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from turnbudget.speculative.lore import Lore
-    from turnbudget.speculative.ranks import Ranks
+    from turnbudget.speculative.bank.bank import Bank
+    from turnbudget.speculative.prepare import Ranks
     from turnbudget.speculative.shelf.call_shelf import CallShelf
-    from turnbudget.voice.call.responder import Question, Reply, Responder, Said
+    from turnbudget.voice.call.responder import Notes, Question, Responder, Said
     from turnbudget.voice.hearing.end_of_turn import EndOfTurn
     from turnbudget.voice.hearing.endpoint import Endpointing
     from turnbudget.voice.sound.audio import Int16
@@ -36,8 +39,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.crew import Crew
     from turnbudget.voice.tts.synthesizer import Speech
 
+
 PAUSES: Final = 4
 """Of this caller's pauses so many are remembered."""
+NAME: Final = "reply bank"
+PAUSE_SHARE: Final = 0.16
+"""Of the places between two words of a turn so many have a pause of 150 ms or more: 44 of 278, in the turns
+of 8 recorded telephone callers."""
 
 
 class Speculation:
@@ -242,3 +250,59 @@ def asked(history: Sequence[Said]) -> str:
 def opening(text: str) -> str:
     """Return the piece of *text* that sounds first; '' if there is nothing to speak."""
     return next(iter(pieces(text)), "")
+
+
+class Library:
+    """A bank made ready once for all calls; *alone*, it may answer by itself, from odds of *threshold* on."""
+
+    def __init__(self, bank: Bank, threshold: float, *, alone: bool) -> None:
+        self.guesser = Guesser(bank)
+        self.endings = Endings(bank, self.guesser)
+        self.threshold = threshold
+        self.alone = alone
+
+
+class Lore:
+    """One call's view of the *library*, for it remembers what this caller has said of the bank's slots."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._known: dict[str, str] = {}
+
+    def likely(self, asked: str, said: str) -> tuple[Likely, ...]:
+        """Return the replies likely to come after what we *asked* and the caller has *said* so far."""
+        guesses = self._library.guesser.guesses(asked, said, self._known)
+        return tuple(Likely(guess.text, guess.odds, guess.because) for guess in guesses)
+
+    def ended(self, asked: str, said: str) -> float | None:
+        """Return how likely a caller who paused after they *said* this, when *asked* that, has ended.
+
+        ``None`` if the bank does not know. Its counts are of words: of those who got as far, how many went
+        no further. Who has ended pauses for certain, and who goes on does so rarely.
+        """
+        endings = self._library.endings
+        share = endings.over(said, asked) if endings.knows(said, asked) else None
+        return None if share is None else share / (share + (1 - share) * PAUSE_SHARE)
+
+    def reply(self, asked: str, said: str, notes: Notes) -> Reply | None:
+        """Return the one reply that is sure enough to be said unasked, if the guard lets it pass.
+
+        What announces that something was done is for those to say who do it. *notes* gets why there is none.
+        """
+        if not self._library.alone:
+            return None
+        found = match(self._library.guesser, asked, said, self._library.threshold, known=self._known)
+        if not isinstance(found, Match):
+            notes.decide("no match", found.because)
+            return None
+        if found.reply.announces:
+            notes.decide("no match", f"{found.text!r} announces what the bank does not do")
+            return None
+        return Reply(found.text, NAME, found.because, settled=True)
+
+    def learn(self, asked: str, said: str) -> None:
+        """Remember what the caller *said* of the slots when *asked*."""
+        guesser = self._library.guesser
+        state = guesser.state(asked)
+        if state:
+            self._known = guesser.known(state, said, self._known)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.testing.stage import Played, StageLine, play

@@ -10,9 +10,8 @@ from speculating import Revising, Table, settled, shelved_voice, speak, spoken
 from spoken import GREETING, calls
 
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.lore import Library, Lore
-from turnbudget.speculative.ranks import Ranks
-from turnbudget.speculative.speculation import Speculation
+from turnbudget.speculative.prepare import Ranks
+from turnbudget.speculative.speculation import Library, Lore, Speculation
 from turnbudget.testing.stage import check_account, prepared, speech, stays
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.endpoint import Endpointing

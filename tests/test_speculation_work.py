@@ -8,8 +8,7 @@ from speculating import Pitched, Revising, Table, speak, spoken
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.agents.backends.scripted import ScriptedBackend, fails, says
-from turnbudget.agents.llm import Llm
-from turnbudget.agents.solo import LlmResponder
+from turnbudget.agents.llm import Llm, LlmResponder
 from turnbudget.testing.stage import after, check_account, hangs_up, spent
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.time import clock

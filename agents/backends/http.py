@@ -30,39 +30,19 @@ if TYPE_CHECKING:
 
 KEPT_S: Final = 300
 """Seconds an idle connection is kept: longer than a caller is silent."""
-
-
 DEAD: Final = 4
 """Dead pooled connections in a row before the next is not tried."""
-
-
 BODY_US: Final = 200 * MS
 """How long the reason for a refusal is waited for."""
-
-
 BODY: Final = 1 << 16
-
-
 TOLD: Final = 200
 """Characters of a provider's own words in an error."""
-
-
 LOST: Final = "the connection was lost"
-
-
 OK: Final = 200
-
-
 LIMITED: Final = 429
-
-
 PASSING: Final = frozenset((408, 425, 500, 502, 503, 504, 529))
 """Refusals that may be over at the next attempt; 429 is one only if it says when."""
-
-
 REMEDIES: Final = {401: "check the key", 403: "check the key", 404: "check the URL and the model"}
-
-
 _KINDS: Final[tuple[tuple[type[Exception], str, str, bool], ...]] = (
     (aiohttp.ClientConnectorDNSError, "the name {host!r} has no address", "check URL and network", False),
     (aiohttp.ClientSSLError, "no secure connection to {host}:{port}: {detail}", "check the URL", False),

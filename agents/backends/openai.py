@@ -58,28 +58,14 @@ class Dialect:
 
 
 OPENAI: Final = Dialect(limit="max_completion_tokens", key="OPENAI_API_KEY", needs_key=True, pads=True)
-
-
 GROQ: Final = Dialect(limit="max_completion_tokens", key="GROQ_API_KEY", needs_key=True, usage=False)
 """It sends usage unasked, in ``x_groq``."""
-
-
 CEREBRAS: Final = Dialect(limit="max_completion_tokens", key="CEREBRAS_API_KEY", needs_key=True)
-
-
 COMMON: Final = Dialect()
 """What vLLM, llama.cpp, Ollama and most others know."""
-
-
 PATH: Final = "chat/completions"
-
-
 HOSTS: Final = {"api.openai.com": OPENAI, "api.groq.com": GROQ, "api.cerebras.ai": CEREBRAS}
-
-
 DONE: Final = "[DONE]"
-
-
 REASONING: Final = ("reasoning_content", "reasoning")
 """Fields of a delta that hold thoughts: vLLM and DeepSeek, Groq and Cerebras."""
 

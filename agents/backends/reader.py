@@ -22,24 +22,12 @@ if TYPE_CHECKING:
 
 LONG: Final = 1_000
 """Characters of a provider's own words that are looked at; fewer are told."""
-
-
 MOST: Final = 1 << 53
 """A count or a span above this is none."""
-
-
 NAMES: Final = ("think", "thinking", "thought", "thoughts", "reasoning")
-
-
 _TAG: Final = re.compile(rf"<(/?)(?:{'|'.join(NAMES)})>", re.IGNORECASE)
-
-
 _WHOLE: Final = tuple(f"<{slash}{name}>" for name in NAMES for slash in ("", "/"))
-
-
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
-
 _HIGH: Final = range(0xD800, 0xDC00)
 
 

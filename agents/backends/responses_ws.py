@@ -45,27 +45,15 @@ if TYPE_CHECKING:
 
 
 URL: Final = "wss://api.openai.com/v1"
-
-
 KEY: Final = "OPENAI_API_KEY"
-
-
 OLD_US: Final = 55 * 60 * SECOND
 """A socket of this age is not used again: the server ends it at 60 minutes, in mid-answer too."""
-
-
 FAREWELL: Final = aiohttp.ClientWSTimeout(ws_receive=None, ws_close=0.01)
 """A server that is left does not have to say good-bye."""
-
-
 SPARE: Final = 8
 """Idle sockets kept."""
-
-
 LEAST: Final = 16
 """The API refuses a lower limit of output tokens."""
-
-
 FORGOTTEN: Final = frozenset(("websocket_connection_limit_reached", "previous_response_not_found"))
 """Errors that a new connection, told everything, does not have."""
 

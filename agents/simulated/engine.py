@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 
 W = TypeVar("W")
-
-
 FORGET: Final = 64
 """So many deadlines of those who left are not worth sweeping."""
 

@@ -18,12 +18,8 @@ from turnbudget.voice.errors import ConfigError
 Mark: TypeAlias = Literal["measured", "derived", "assumed", "source", "memory", "yours"]
 """``measured``: re-analysed from measured data. ``derived``: follows from other numbers here. ``assumed``: a
 guess. ``source``: read in the source named. ``memory``: believed, not looked up. ``yours``: the user's."""
-
-
 AS_OF: Final = "2026-08"
 """When the figures were gathered, where a constant does not say otherwise."""
-
-
 T = TypeVar("T", bound=msgspec.Struct)
 
 

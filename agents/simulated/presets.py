@@ -34,20 +34,10 @@ from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time.clock import MS, SECOND
 
 Preset: TypeAlias = Instance | Remote
-
-
 EVAL: Final = "kwindla/aiewf-eval, 30 turns"
-
-
 _GUESS: Final[tuple[float, Mark, str]] = (80, "assumed", "no source; the order of hosted models")
-
-
 _MAXIMA: Final = "all but one of twelve published maxima lie at 1.8 to 10 times their p95"
-
-
 STALL: Final = Constant(0.005, "assumed", _MAXIMA)
-
-
 ALPHA: Final = Constant(1.1, "assumed", _MAXIMA)
 
 

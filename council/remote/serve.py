@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from turnbudget.council.remote import wire
 from turnbudget.council.remote.broker import shared, status_topic
-from turnbudget.council.remote.client import Letter
-from turnbudget.council.remote.lateness import Lateness
-from turnbudget.council.remote.link import Link
+from turnbudget.council.remote.link import Letter, Link
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from turnbudget.council.remote.broker import Broker
     from turnbudget.council.remote.wire import Ask
 
+
 RETURN_US: Final = 20 * MS
 """Kept for the way back; on a busy machine one in a hundred has taken 6 ms there and back."""
 BEAT_US: Final = 2 * SECOND
@@ -40,6 +39,9 @@ START_US: Final = 3 * SECOND
 REMEMBERED: Final = 1_024
 LONGEST_NAME: Final = 64
 LONGEST_REASON: Final = 200
+DRIFT: Final = 5_000
+"""One part in this: 200 ppm, twice what two poor quartz clocks drift apart."""
+SENDERS: Final = 1_000
 
 Noted = Literal[
     "answered", "busy", "late", "slow", "failed", "duplicate", "retained", "foreign", "malformed", "unsent"
@@ -211,3 +213,25 @@ class _Work:
 def _brief(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
     return text.encode("utf-8", "replace").decode()
+
+
+class Lateness:
+    """How late a message is, told without a common clock; of senders the last thousand are remembered.
+
+    Each sender stamps its messages with its own clock. Arrival less stamp is the clocks' difference plus the
+    journey; the least of it seen so far is a punctual journey, and what exceeds that is how long this one was
+    held up. Clocks drift apart, so the least seen is trusted a little less with every second.
+    """
+
+    def __init__(self) -> None:
+        self._least: OrderedDict[str, tuple[int, int]] = OrderedDict()
+
+    def of(self, sender: str, sent_us: int, now_us: int) -> int:
+        """Return by how many µs a message is later than the most punctual one of its sender."""
+        gap = now_us - sent_us
+        least, since = self._least.pop(sender, (gap, now_us))
+        punctual = least + (now_us - since) // DRIFT
+        self._least[sender] = (gap, now_us) if gap <= punctual else (least, since)
+        if len(self._least) > SENDERS:
+            self._least.popitem(last=False)
+        return max(0, gap - punctual)

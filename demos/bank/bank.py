@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.config import read
 from turnbudget.agents.form import Form
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.seat import Seat
 from turnbudget.demos.bank.books import DOES, Books, make
 from turnbudget.voice.time import clock
 

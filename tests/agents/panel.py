@@ -7,8 +7,8 @@ import contextlib
 from dataclasses import dataclass, field
 
 from turnbudget.agents.agent import Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.seat import Seat
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
 from turnbudget.voice.time import clock

@@ -12,7 +12,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from turnbudget.agents.agent import Opinion
-from turnbudget.council.remote.client import NODELAY
+from turnbudget.council.remote.link import NODELAY
 from turnbudget.council.remote.serve import Worker
 from turnbudget.testing import mosquitto
 from turnbudget.voice.time import clock

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from turnbudget.agents.backends.contest import Plan
 from turnbudget.agents.backends.modes import Mode
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from turnbudget.agents.solo import LlmResponder
+from turnbudget.agents.llm import LlmResponder
 from turnbudget.testing.stage import Played, after, check_account, play
 from turnbudget.voice.time.clock import MS, SECOND
 

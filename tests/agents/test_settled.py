@@ -6,10 +6,10 @@ import pytest
 
 from turnbudget.agents.agent import PERSON, Context
 from turnbudget.agents.faq import Faq, Passage
+from turnbudget.agents.filling import wishes
 from turnbudget.agents.form import Form
 from turnbudget.agents.handoff import Handoff
 from turnbudget.agents.lookup import Lookup
-from turnbudget.agents.settled import wishes
 from turnbudget.agents.slot import Slot
 from turnbudget.agents.smalltalk import Smalltalk
 from turnbudget.agents.trial import Trial

@@ -9,11 +9,11 @@ from talking import WHOLE, alone, first, talk
 
 from turnbudget.agents.backends.backend import BackendError, ToolCall
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, says, silent
+from turnbudget.agents.llm import LlmResponder
 from turnbudget.agents.simulated.endpoint import Endpoint
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.make import find, make
 from turnbudget.agents.simulated.words import Script
-from turnbudget.agents.solo import LlmResponder
 from turnbudget.testing.stage import ASK, after, hangs_up, lane, murmurs, over, prepared
 from turnbudget.testing.stage import says as caller
 from turnbudget.voice.time import clock

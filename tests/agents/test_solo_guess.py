@@ -8,7 +8,7 @@ import pytest
 
 from turnbudget.agents.backends.backend import BackendError
 from turnbudget.agents.backends.scripted import ScriptedBackend, fails, says
-from turnbudget.agents.solo import LlmResponder
+from turnbudget.agents.llm import LlmResponder
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
 from turnbudget.voice.time import clock

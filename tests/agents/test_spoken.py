@@ -11,7 +11,7 @@ from talking import first, healthy
 from turnbudget.agents.backends import modes
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt, Timing, ToolCall
 from turnbudget.agents.backends.scripted import ScriptedBackend, Step, fails, says, silent
-from turnbudget.agents.spoken import account, speak
+from turnbudget.agents.llm import account, speak
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

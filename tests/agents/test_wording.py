@@ -7,10 +7,9 @@ import re
 import pytest
 
 from turnbudget.agents.agent import Context, Foresees
-from turnbudget.agents.form import Form
+from turnbudget.agents.form import MOST, Form
 from turnbudget.agents.slot import Slot
 from turnbudget.agents.trial import Trial
-from turnbudget.agents.wording import MOST
 from turnbudget.voice.errors import ConfigError
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}

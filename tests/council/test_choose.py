@@ -9,8 +9,7 @@ from panel import Says
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.council.choose import State, by_rank, by_vote, by_weight
-from turnbudget.council.convene import HeardOpinion
-from turnbudget.council.seat import Seat
+from turnbudget.council.convene import HeardOpinion, Seat
 
 
 def heard(*opinions):

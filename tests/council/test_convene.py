@@ -8,7 +8,7 @@ import pytest
 from panel import FIRST_US, LAST_US, Cleaning, Says, Stream, Stubborn, sleeper, table
 
 from turnbudget.agents.agent import Action, Opinion
-from turnbudget.council.seat import Seat
+from turnbudget.council.convene import Seat
 from turnbudget.voice.call.responder import nothing
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND

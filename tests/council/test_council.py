@@ -6,8 +6,8 @@ import pytest
 from panel import FIRST_US, LAST_US, Says, Stream, council, sleeper, table
 
 from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.seat import Seat
 from turnbudget.testing.stage import ASK, BRIDGE, over, play, says, stays
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock

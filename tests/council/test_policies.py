@@ -7,8 +7,8 @@ import random
 import pytest
 from panel import FIRST_US, Says, sleeper, table
 
-from turnbudget.council.policies import POLICIES, policy
-from turnbudget.council.seat import Seat
+from turnbudget.council.choose import POLICIES, policy
+from turnbudget.council.convene import Seat
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS

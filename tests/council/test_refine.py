@@ -10,7 +10,7 @@ from panel import FIRST_US, Says, Stream, table
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch
-from turnbudget.council.policies import policy
+from turnbudget.council.choose import policy
 from turnbudget.council.refine import Refiner
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Cost, Forecast

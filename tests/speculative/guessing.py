@@ -7,7 +7,7 @@ import contextlib
 
 from voices import Voice, shelved
 
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Reply, Said

@@ -6,7 +6,7 @@ import pytest
 from spoken import ELSE, GREETING, calls
 
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.lore import NAME, Library, Lore
+from turnbudget.speculative.speculation import NAME, Library, Lore
 
 DAY = "What day would you like the taxi?"
 BOOK = "I would like to book a taxi"

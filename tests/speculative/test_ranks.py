@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.speculative.ranks import PRIOR, Ranks
+from turnbudget.speculative.prepare import PRIOR, Ranks
 
 
 def test_before_anything_was_counted_earlier_ranks_are_likelier():

@@ -10,8 +10,8 @@ from voices import Voice
 
 from turnbudget.speculative.bank.bank import Ending
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.lore import Library, Lore
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
+from turnbudget.speculative.speculation import Library, Lore
 from turnbudget.voice.call.responder import Reply, Said
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS

@@ -8,7 +8,7 @@ from random import Random
 from guessing import BOUNDS
 from voices import shelved, speech
 
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.speculation import Speculation
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Reply

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from turnbudget.agents.llm import LlmResponder
 from turnbudget.agents.scripted import Rule, ScriptedResponder
-from turnbudget.agents.solo import LlmResponder
 from turnbudget.runs.records import Engine
 from turnbudget.settings import plugins
 from turnbudget.settings.backends import members, open_llm, verify

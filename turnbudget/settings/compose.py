@@ -13,11 +13,10 @@ from turnbudget.settings.answering import open_answering
 from turnbudget.settings.call_settings import call_settings, endpointing
 from turnbudget.settings.phrases import render_phrases
 from turnbudget.speculative.bank import bank
-from turnbudget.speculative.lore import Library, Lore
-from turnbudget.speculative.ranks import Ranks
+from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.shelf.store import Store
-from turnbudget.speculative.speculation import Speculation
+from turnbudget.speculative.speculation import Library, Lore, Speculation
 from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import ScriptedTranscriber

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
-from turnbudget.agents.solo import SYSTEM
+from turnbudget.agents.llm import ALONE
 from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class LlmTable(Table, frozen=True):
     mode: Literal["fast", "accurate", "race", "hedge"] = "fast"
     checkpoint_ms: Positive = 450
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 80
-    system: str = SYSTEM
+    system: str = ALONE
 
 
 class SpeculationTable(Table, frozen=True):

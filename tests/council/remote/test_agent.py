@@ -15,12 +15,12 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from seated import Echo, Says, client, marked, needs_mosquitto, served, until
 
 from turnbudget.agents.agent import Action, Context, Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.remote import client as mqtt
 from turnbudget.council.remote import link, wire
+from turnbudget.council.remote import link as mqtt
 from turnbudget.council.remote.agent import RemoteAgent, Requester
 from turnbudget.council.remote.broker import Broker, answer_topic, ask_topic, status_topic
-from turnbudget.council.seat import Seat
 from turnbudget.testing.mosquitto import Mosquitto
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
@@ -338,7 +338,7 @@ async def test_or_is_joined_when_it_comes():
 
 @pytest.mark.clock("wall")
 async def test_a_broker_that_says_nothing_is_left_again(monkeypatch):
-    monkeypatch.setattr("turnbudget.council.remote.client.PATIENCE_S", 0.05)
+    monkeypatch.setattr("turnbudget.council.remote.link.PATIENCE_S", 0.05)
     monkeypatch.setattr("turnbudget.council.remote.agent.START_US", 300 * MS)
     callers = []
     server = await asyncio.start_server(lambda _, writer: callers.append(writer), "127.0.0.1", 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnbudget.council.remote.lateness import Lateness
+from turnbudget.council.remote.serve import Lateness
 from turnbudget.voice.time.clock import SECOND
 
 AHEAD = 12_345 * SECOND

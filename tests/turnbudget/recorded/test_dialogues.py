@@ -7,8 +7,8 @@ import json
 import pytest
 
 from turnbudget.agents.agent import Action, Opinion
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
-from turnbudget.council.seat import Seat
 from turnbudget.recorded.dialogues import Dialogue, Outcome, hold, hold_all, lines, read
 from turnbudget.recorded.wanted import Wanted
 from turnbudget.voice.errors import UsageError

@@ -16,9 +16,9 @@ from floors import QUICK, SAYS, ask, call, caller, open_tones, serving, until, u
 from seated import Echo, needs_mosquitto, served
 
 from turnbudget.agents.faq import Faq, Passage
+from turnbudget.council.convene import Seat
 from turnbudget.council.council import Council
 from turnbudget.council.remote.agent import RemoteAgent, Requester
-from turnbudget.council.seat import Seat
 from turnbudget.runs import folder as runs
 from turnbudget.runs.records import Engine
 from turnbudget.serving.events import CallEnded, TurnEnded

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from turnbudget.agents.backends.backend import Timing
+from turnbudget.agents.llm import LlmResponder
 from turnbudget.agents.scripted import ScriptedResponder
 from turnbudget.agents.simulated.make import make
-from turnbudget.agents.solo import LlmResponder
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
 from turnbudget.settings.config import Config, CouncilTable, LlmTable

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from turnbudget.council.remote.broker import level
-from turnbudget.council.remote.client import Letter, publish
-from turnbudget.council.remote.link import Link
+from turnbudget.council.remote.link import Letter, Link, publish
 from turnbudget.serving.ending import handover, reason
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded, shown
 from turnbudget.serving.watch.commands import Commands
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from aiomqtt import Message
 
     from turnbudget.council.remote.broker import Broker
-    from turnbudget.council.remote.client import Correspondent
+    from turnbudget.council.remote.link import Correspondent
     from turnbudget.runs.records import Row
     from turnbudget.serving.events import Happening
     from turnbudget.serving.watch.commands import Supervised

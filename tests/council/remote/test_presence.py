@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnbudget.council.remote.roll import WORKERS, Roll
+from turnbudget.council.remote.agent import WORKERS, Roll
 from turnbudget.council.remote.wire import Status
 from turnbudget.voice.time.clock import SECOND
 
