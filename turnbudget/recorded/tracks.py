@@ -123,10 +123,10 @@ def voiced(sound: Int16, vad: Vad) -> Iterator[tuple[int, int]]:
     level = Level()
     endpoint = Endpoint(Endpointing(silence_us=300 * clock.MS, longest_us=3600 * clock.SECOND))
 
-    def edge() -> int:
+    def edge() -> audio.Samples:
         return level.last_voiced(endpoint.began)
 
-    for at in range(0, sound.size - vad.window + 1, vad.window):
+    for at in map(audio.Samples, range(0, sound.size - vad.window + 1, vad.window)):
         window = sound[at : at + vad.window]
         level.hear(window, at)
         likely = vad.probability(window, at) >= HIGH and level.stands_out(vad.window)

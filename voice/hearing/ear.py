@@ -22,6 +22,7 @@ from turnbudget.voice.hearing.events import Partial, Pause, Resumed, SpeechStart
 from turnbudget.voice.hearing.level import Level
 from turnbudget.voice.hearing.media import JUMP, Media
 from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.audio import Samples
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.hearing.vad import Vad
     from turnbudget.voice.lines.line import Frame
     from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.time.clock import Micros
     from turnbudget.voice.time.crew import Crew
 
 HIGH: Final = 0.5
@@ -89,12 +91,12 @@ class Ear:
         self._media = Media()
         self._window: Int16 = audio.silence(0)
         self._voiced = False
-        self._recent: deque[tuple[int, Int16]] = deque()
+        self._recent: deque[tuple[Samples, Int16]] = deque()
         preroll = PREROLL + (TOGETHER + 1) * audio.samples(endpointing.start_us)
         self._recent_size = max(preroll, audio.samples(listens_us))
         self._dictation: Dictation | None = None
         self._dipped = False
-        self._spent = 0
+        self._spent = Samples(0)
         self._partial = ("", False)
         self._finishing: asyncio.Task[None] | None = None
         self.waiting = 0
@@ -123,19 +125,19 @@ class Ear:
         return Stretch(audio.us(voiced), audio.us(silence), *self._partial)
 
     @property
-    def epoch_us(self) -> int:
+    def epoch_us(self) -> Micros:
         """When the first sample of the caller's media sounded, in µs on the clock."""
         return self._media.epoch_us
 
-    def at_clock(self, at: int) -> int:
+    def at_clock(self, at: Samples) -> Micros:
         """Return when the caller's sample *at* sounded, in µs on the clock."""
         return self._media.at_clock(at)
 
-    def counted(self, us: int) -> int:
+    def counted(self, us: Micros) -> Samples:
         """Return which of the caller's samples sounded at *us* on the clock, as the far side counts them."""
         return self._media.counted(us)
 
-    def hear(self, frame: Frame, *, masked: bool = False) -> int | None:
+    def hear(self, frame: Frame, *, masked: bool = False) -> Micros | None:
         """Take a frame that has just arrived; return when it began to sound (µs on the clock).
 
         ``None``: it came twice, or too late. What is *masked* is not the caller's sound: silence is heard.
@@ -164,9 +166,9 @@ class Ear:
     def missed(self) -> None:
         """Count time that passed without frames as silence; a call asks for it some ten times a second."""
         if lost := self._media.lost():
-            self._fill(self._media.next + lost)
+            self._fill(Samples(self._media.next + lost))
 
-    def _fill(self, until: int) -> None:
+    def _fill(self, until: Samples) -> None:
         """Take what never came as silence, until it ends what was said; of the rest nobody hears a second."""
         while self.speaking and self._media.next < until:
             self._take(audio.silence(min(until - self._media.next, JUMP)), lost=True)
@@ -181,7 +183,7 @@ class Ear:
         media = self._media
         began = media.next
         self._recent.append((began, samples))
-        media.next += samples.size
+        media.next = Samples(began + samples.size)
         while media.next - self._recent[0][0] - self._recent[0][1].size > self._recent_size:
             self._recent.popleft()
         if self._dictation:
@@ -189,10 +191,10 @@ class Ear:
         self._level.hear(samples, began, lost=lost)
         size = self._vad.window
         pending = samples if not self._window.size else np.concatenate((self._window, samples))
-        place = media.next - pending.size
+        place = Samples(media.next - pending.size)
         while pending.size >= size:
             self._judge(pending[:size], place)
-            pending, place = pending[size:], place + size
+            pending, place = pending[size:], Samples(place + size)
         self._window = pending
         if self._dictation and not self._endpoint.paused:
             self._dip(self._dictation)
@@ -219,14 +221,16 @@ class Ear:
                 self._partial = read
                 self._tell(Partial(read[0], clock.now(), whole=read[1]))
 
-    def _judge(self, window: Int16, at: int) -> None:
+    def _judge(self, window: Int16, at: Samples) -> None:
         likely = self._vad.probability(window, at)
         self._voiced = likely >= (LOW if self._voiced else HIGH) and self._level.stands_out(
-            window.size, at + window.size
+            window.size, Samples(at + window.size)
         )
 
-        def edge() -> int:
-            return self._level.last_voiced(self._endpoint.began, at + window.size)
+        until = Samples(at + window.size)
+
+        def edge() -> Samples:
+            return self._level.last_voiced(self._endpoint.began, until)
 
         signal = self._endpoint.process(at, window.size, voiced=self._voiced, edge=edge)
         if signal:
@@ -246,7 +250,7 @@ class Ear:
                 self._tell(Resumed(self.at_clock(at)))
             case Ended() if self._dictation:
                 dictation, self._dictation = self._dictation, None
-                self._spent = min(signal.at + TAIL, self._media.next)
+                self._spent = Samples(min(signal.at + TAIL, self._media.next))
                 self.waiting += 1
                 self._finishing = self._crew.create_task(
                     self._finish(dictation, self._untold(signal), self._finishing), name="final text"
@@ -254,9 +258,9 @@ class Ear:
             case _:  # pragma: no cover - the machine gives no other signal
                 pass
 
-    def _begin(self, at: int) -> None:
+    def _begin(self, at: Samples) -> None:
         """Begin a dictation with what was heard before the detector opened."""
-        start = max(at - PREROLL, self._spent, self._recent[0][0])
+        start = Samples(max(at - PREROLL, self._spent, self._recent[0][0]))
         self._partial, self._dipped = ("", False), False
         self._dictation = self._transcriber.begin(start, self._read)
         for place, samples in self._recent:

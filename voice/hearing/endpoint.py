@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.audio import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 USUAL: Final = "endpoint.silence_ms"
 """The setting that ends a pause of which nothing is known."""
@@ -55,21 +57,21 @@ class Endpointing:
 class Began:
     """Speech began at sample ``at``."""
 
-    at: int
+    at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The last voiced sample was ``at``; the turn may be over."""
 
-    at: int
+    at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
     """Speech went on at ``at``."""
 
-    at: int
+    at: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,10 @@ class Ended:
     ``rule`` names the setting that ended it, ``voiced`` is how many of its samples were voiced.
     """
 
-    began: int
-    at: int
+    began: Samples
+    at: Samples
     rule: str
-    voiced: int
+    voiced: Samples
 
 
 Signal: TypeAlias = Began | Paused | WentOn | Ended
@@ -98,19 +100,19 @@ class Endpoint:
         self._start = audio.samples(settings.start_us)
         self._longest = audio.samples(settings.longest_us)
         self._whole = audio.samples(settings.whole_us)
-        self.began = 0
+        self.began = Samples(0)
         """The first voiced sample of the utterance."""
         self._reset()
 
     def _reset(self) -> None:
         self.speaking = False
         self.paused = False
-        self._last = 0
-        self._voiced = 0
-        self._rising = 0
-        self._rose = 0
-        self._now = 0
-        self._since = 0
+        self._last = Samples(0)
+        self._voiced = Samples(0)
+        self._rising = Samples(0)
+        self._rose = Samples(0)
+        self._now = Samples(0)
+        self._since = Samples(0)
         """Where sound began that has had no such pause in it since."""
         self._silence, self._rule = self._usual, USUAL
 
@@ -130,7 +132,7 @@ class Endpoint:
         self._rule = rule
         return self._over(self._now, voiced=self._rising > 0)
 
-    def heard(self, until: int) -> Ended | None:
+    def heard(self, until: Samples) -> Ended | None:
         """Know that a pause of a chosen length has come to the place *until*; end the turn if it is over.
 
         The usual pause is counted by the detector's windows, so that it does not matter how sound is cut.
@@ -140,19 +142,19 @@ class Endpoint:
         self._now = max(self._now, until)
         return self._over(self._now, voiced=self._rising > 0)
 
-    def so_far(self) -> tuple[int, int]:
+    def so_far(self) -> tuple[Samples, Samples]:
         """Return how many samples of the utterance were voiced, and how long the pause is (0: none)."""
         rising = self._rising if self.paused else 0
         silence = self._now - self._last if self.paused and not rising else 0
-        return self._voiced + rising, silence
+        return Samples(self._voiced + rising), Samples(silence)
 
-    def process(self, at: int, count: int, *, voiced: bool, edge: Callable[[], int]) -> Signal | None:
+    def process(self, at: Samples, count: int, *, voiced: bool, edge: Callable[[], Samples]) -> Signal | None:
         """Take the window of *count* samples at *at* and return what it changed, if anything.
 
         *edge* is asked, when a silence begins, for the last voiced sample: a detector falls late, the
         sound's level does not.
         """
-        self._now = ended = at + count
+        self._now = ended = Samples(at + count)
         if not self.speaking:
             if not self._rises(at, count, voiced=voiced):
                 return None
@@ -164,29 +166,29 @@ class Endpoint:
                 if self._rose - self._last >= PAUSE:
                     self._since = self._rose
                 self.paused, self._last = False, ended
-                self._voiced += self._rising
+                self._voiced = Samples(self._voiced + self._rising)
                 return self._over(ended, voiced=True) or WentOn(self._rose)
         elif voiced:
             self._last = ended
-            self._voiced += count
+            self._voiced = Samples(self._voiced + count)
         else:
             self._last = min(max(edge(), self._rose), ended)
-            self.paused, self._rising = True, 0
+            self.paused, self._rising = True, Samples(0)
             self._silence, self._rule = self._usual, USUAL
             return self._over(ended, voiced=False) or Paused(self._last)
         return self._over(ended, voiced=voiced)
 
-    def _rises(self, at: int, count: int, *, voiced: bool) -> bool:
+    def _rises(self, at: Samples, count: int, *, voiced: bool) -> bool:
         """Fill or empty the counter of voice; say whether enough has come together."""
         if not voiced:
-            self._rising = max(0, self._rising - count)
+            self._rising = Samples(max(0, self._rising - count))
             return False
         if not self._rising or at - self._rose > TOGETHER * self._start:
             self._rose = at
-        self._rising += count
+        self._rising = Samples(self._rising + count)
         return self._rising >= self._start
 
-    def _over(self, now: int, *, voiced: bool) -> Ended | None:
+    def _over(self, now: Samples, *, voiced: bool) -> Ended | None:
         blip = self._rising and self._silence != self._usual  # or the caller, going on
         if self.paused and not voiced and not blip and now - self._last >= self._silence:
             rule = self._rule

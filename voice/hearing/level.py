@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from turnbudget.voice.sound.audio import Samples
+
 if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
@@ -39,12 +41,12 @@ class Level:
     def __init__(self) -> None:
         self._powers = np.zeros(4 * MEMORY)
         self._count = 0
-        self.ended = 0
+        self.ended = Samples(0)
         """The place behind the last block."""
         self._rest: Int16 = np.zeros(0, np.int16)
         """The last sample of the block before, and the samples of a block that is not full yet."""
 
-    def hear(self, samples: Int16, at: int, *, lost: bool = False) -> None:
+    def hear(self, samples: Int16, at: Samples, *, lost: bool = False) -> None:
         """Take the next *samples*, which stand at *at*; a jump in *at* begins anew.
 
         Those *lost* never came: they say nothing of the noise, and are taken to be as quiet as it.
@@ -59,7 +61,7 @@ class Level:
             block = steps[began : began + BLOCK]
             self._add(self.floor() if lost else float(block @ block) / BLOCK)
             began += BLOCK
-        self.ended += began
+        self.ended = Samples(self.ended + began)
         self._rest = samples[began:]
 
     def _add(self, power: float) -> None:
@@ -69,30 +71,32 @@ class Level:
         self._powers[self._count] = power
         self._count += 1
 
-    def _latest(self, blocks: int, until: int | None) -> np.typing.NDArray[np.float64]:
+    def _latest(self, blocks: int, until: Samples | None) -> np.typing.NDArray[np.float64]:
         """Return the powers of the last *blocks* that had ended by the place *until*."""
         count = max(0, self._count - self._since(until))
         return self._powers[max(0, count - blocks) : count]
 
-    def _since(self, until: int | None) -> int:
+    def _since(self, until: Samples | None) -> int:
         """Return how many blocks ended behind the place *until*; none without one."""
         return 0 if until is None else max(0, -(-(self.ended - until) // BLOCK))
 
-    def floor(self, until: int | None = None) -> float:
+    def floor(self, until: Samples | None = None) -> float:
         """Return the noise floor at the place *until* (the latest, without one), as a power."""
         powers = self._latest(MEMORY, until)
         holes = powers.size * HOLES // MEMORY
         return max(float(np.partition(powers, holes)[holes]), QUIETEST) if powers.size else QUIETEST
 
-    def stands_out(self, count: int, until: int | None = None) -> bool:
+    def stands_out(self, count: int, until: Samples | None = None) -> bool:
         """Whether the loudest of the *count* samples before *until* stands out of the noise."""
         loudest = float(self._latest(max(1, count // BLOCK), until).max(initial=0.0))
         return loudest > QUIETEST * CONTRAST and loudest > self.floor(until) * CONTRAST
 
-    def last_voiced(self, began: int, until: int | None = None) -> int:
+    def last_voiced(self, began: Samples, until: Samples | None = None) -> Samples:
         """Return where the last voiced block of *began* to *until* ended (samples); *began* if none did."""
         ended = self.ended - self._since(until) * BLOCK
         powers = self._latest(min(MEMORY, max(0, ended - began) // BLOCK), until)
         threshold = max(self.floor(until) * CONTRAST, float(powers.max(initial=0.0)) * FALL)
         voiced = np.flatnonzero(powers > threshold)
-        return ended - (powers.size - 1 - int(voiced[-1])) * BLOCK if voiced.size else began
+        if not voiced.size:
+            return began
+        return Samples(ended - (powers.size - 1 - int(voiced[-1])) * BLOCK)

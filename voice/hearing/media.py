@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.audio import Samples
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import Micros
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +35,10 @@ COUNTS: Final = 16
 class _Count:
     """How the far side counts from our place *began* on: until it is shifted anew."""
 
-    began: int
+    began: Samples
     shift: int
     """What is added to its places to make them ours."""
-    epoch: int
+    epoch: Micros
     """When our place 0 would have sounded, in µs on the clock."""
 
 
@@ -44,42 +46,42 @@ class Media:
     """One caller's media: how far it has come, and where it stands on the clock."""
 
     def __init__(self) -> None:
-        self.next = 0
+        self.next = Samples(0)
         """The place after all that has been taken, in samples."""
         self._counts: deque[_Count] = deque(maxlen=COUNTS)
         self._arrived = 0
         self._filled = False
 
     @property
-    def epoch_us(self) -> int:
+    def epoch_us(self) -> Micros:
         """When the first sample of the media sounded, in µs on the clock, by the count of now."""
-        return self._counts[-1].epoch if self._counts else 0
+        return self._counts[-1].epoch if self._counts else Micros(0)
 
-    def at_clock(self, at: int) -> int:
+    def at_clock(self, at: Samples) -> Micros:
         """Return when the sample *at* sounded, in µs on the clock: what came late since has not moved it."""
-        return self._count(lambda count: count.began <= at).epoch + audio.us(at)
+        return Micros(self._count(lambda count: count.began <= at).epoch + audio.us(at))
 
-    def counted(self, us: int) -> int:
+    def counted(self, us: Micros) -> Samples:
         """Return which sample sounded at *us* on the clock, by the far side's own count."""
         count = self._count(lambda count: count.epoch + audio.us(count.began) <= us)
-        return audio.samples(us - count.epoch) - count.shift
+        return Samples(audio.samples(us - count.epoch) - count.shift)
 
     def _count(self, holds: Callable[[_Count], bool]) -> _Count:
         """Return the latest count that *holds*, or the oldest that is remembered."""
-        oldest = self._counts[0] if self._counts else _Count(0, 0, 0)
+        oldest = self._counts[0] if self._counts else _Count(Samples(0), 0, Micros(0))
         return next(filter(holds, reversed(self._counts)), oldest)
 
-    def place(self, frame: Frame) -> int | None:
+    def place(self, frame: Frame) -> Samples | None:
         """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
         size, now = frame.samples.size, clock.now() - audio.us(frame.behind)
         if not self._counts:
             self.next = frame.at
-            self._counts.append(_Count(frame.at, 0, now - audio.us(frame.at + size)))
+            self._counts.append(_Count(frame.at, 0, Micros(now - audio.us(frame.at + size))))
         count = self._counts[-1]
-        at = frame.at + count.shift
+        at = Samples(frame.at + count.shift)
         gap = at - self.next
         if gap <= -LOST and self._filled:
-            at = max(self.next, self._sounded_by(now) - size)
+            at = max(self.next, Samples(self._sounded_by(now) - size))
         elif abs(gap) > JUMP and abs(self._sounded_by(now) - at) > JUMP:
             at = self.next
         elif gap < 0:
@@ -89,21 +91,22 @@ class Media:
             self._counts.append(count)
         self._filled = False
         slowest = count.epoch + (now - self._arrived) // DRIFT
-        count.epoch, self._arrived = min(slowest, now - audio.us(at + size)), now
+        count.epoch = Micros(min(slowest, now - audio.us(at + size)))
+        self._arrived = now
         return at
 
-    def lost(self) -> int:
+    def lost(self) -> Samples:
         """Return how many samples should have come by now and will be taken as lost; 0 if none.
 
         The frame that is under way is not among them.
         """
         if not self._counts:
-            return 0
+            return Samples(0)
         missing = self._sounded_by(clock.now()) - audio.FRAME - self.next
         if missing < LOST:
-            return 0
+            return Samples(0)
         self._filled = True
-        return missing
+        return Samples(missing)
 
-    def _sounded_by(self, now: int) -> int:
+    def _sounded_by(self, now: int) -> Samples:
         return audio.samples(now - self.epoch_us)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from turnbudget.voice.sound.audio import Int16
+    from turnbudget.voice.sound.audio import Int16, Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Frame:
     """
 
     samples: Int16
-    at: int
+    at: Samples
     behind: int = 0
     """So many samples of the caller's audio that followed had arrived when this was handed out: a resampler
     holds them back, and they must not make the caller seem to have spoken later."""

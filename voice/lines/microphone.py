@@ -232,7 +232,7 @@ class Microphone:
             near, self._near = self._near[: audio.FRAME], self._near[audio.FRAME :]
             far, self._beside = self._beside[: audio.FRAME], self._beside[audio.FRAME :]
             behind = self._near.size + audio.samples(self.lag.into_us)
-            yield Frame(self._heard(near, far), self._at, behind)
+            yield Frame(self._heard(near, far), audio.Samples(self._at), behind)
             self._at += audio.FRAME
 
     def _heard(self, near: Int16, far: Int16) -> Int16:

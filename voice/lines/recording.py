@@ -161,7 +161,7 @@ class RecordedLine:
         """Return *samples* as the next frame, at the moment its last sample has been spoken."""
         if samples.size < audio.FRAME:
             samples = np.concatenate((samples, audio.silence(audio.FRAME - samples.size)))
-        frame = Frame(samples, self._at)
+        frame = Frame(samples, audio.Samples(self._at))
         self._at += audio.FRAME
         await clock.sleep_until(self._epoch + audio.us(self._at))
         return frame

@@ -190,7 +190,7 @@ class TelephoneLine:
         if not samples.size or self._up is None:
             return
         behind = audio.samples(self._up.pending_us)
-        self._frames.append(Frame(samples, self._base + self._given, behind))
+        self._frames.append(Frame(samples, audio.Samples(self._base + self._given), behind))
         self._given += samples.size
         if len(self._frames) > HELD:
             self._frames.popleft()

@@ -6,10 +6,12 @@ caller hears that somebody speaks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NewType, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from turnbudget.voice.time.clock import Micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 Int16: TypeAlias = npt.NDArray[np.int16]
 Float32: TypeAlias = npt.NDArray[np.float32]
 """Samples as floats, full scale at ±1."""
+Samples = NewType("Samples", int)
+"""A count of samples at 16 kHz, or a place among them: named where microseconds stand beside them."""
 
 RATE: Final = 16_000
 """Samples a second of the internal form."""
@@ -29,14 +33,14 @@ EDGE: Final = 80
 """Samples of a fade at a join or a cut: 5 ms."""
 
 
-def us(samples: int) -> int:
+def us(samples: int) -> Micros:
     """Return how long *samples* last, in microseconds (rounded down; one sample is 62.5 µs)."""
-    return samples * 125 // 2
+    return Micros(samples * 125 // 2)
 
 
-def samples(us: int) -> int:
+def samples(us: int) -> Samples:
     """Return how many whole samples there are in *us* microseconds."""
-    return us * 2 // 125
+    return Samples(us * 2 // 125)
 
 
 def silence(count: int) -> Int16:

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.audio import Samples
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import Micros
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -36,7 +38,7 @@ LATE_US: Final = 60 * clock.MS
 ASKED: Final = 0.6
 """Of a question so much is heard before it is answered."""
 
-Sounding: TypeAlias = "Callable[[int, int], None]"
+Sounding: TypeAlias = "Callable[[Micros, Micros], None]"
 """Called once with when the first audible sample left: by the clock, and by the tape."""
 
 
@@ -131,7 +133,7 @@ class Mouth:
                 if sounding and mute and sent <= piece.onset < sent + audio.FRAME:
                     told = True
                     self._onset_us = audio.us(piece.onset)
-                    self._witness(piece, place - sent, clock.now() + audio.us(piece.onset - sent), sounding)
+                    self._witness(piece, place, sent, sounding)
                 sent = min(sent + audio.FRAME, size)
                 heard.text = _so_far(before, piece.text, sent / size)
                 self.asking = piece.text.rstrip().endswith("?") and sent > ASKED * size
@@ -165,7 +167,7 @@ class Mouth:
             self._send(audio.fade(last, ended=True))
             self._line.end()
 
-    def _send(self, samples: Int16, *, begins: bool = False) -> int:
+    def _send(self, samples: Int16, *, begins: bool = False) -> Samples:
         """Hand over a frame, filled up with silence; return its place on the tape."""
         now = clock.now()
         fresh = now - self._due > (0 if begins else LATE_US)
@@ -182,15 +184,17 @@ class Mouth:
         self._due += audio.FRAME_US
         return place
 
-    def _witness(self, piece: Speech, place: int, by_clock: int, sounding: Sounding) -> None:
-        """Tell when the first audible sample of *piece*, which stands at *place*, left.
+    def _witness(self, piece: Speech, place: Samples, sent: int, sounding: Sounding) -> None:
+        """Tell when the first audible sample of *piece* left, whose sample *sent* stands at *place*.
 
         By the clock it left where the voice says it begins; by the tape, where the samples do.
         """
         latency = self._line.latency_us
-        by_tape = self._tape.clock_at(place + (audio.first_audible(piece.samples) or 0))
-        self.sounding_since_us = by_clock + latency
-        sounding(by_clock + latency, by_tape + latency)
+        by_clock = clock.now() + audio.us(piece.onset - sent) + latency
+        audible = audio.first_audible(piece.samples) or 0
+        by_tape = self._tape.clock_at(Samples(place - sent + audible)) + latency
+        self.sounding_since_us = by_clock
+        sounding(Micros(by_clock), Micros(by_tape))
 
 
 def _so_far(before: str, text: str, share: float) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnbudget.voice.sound import audio
+from turnbudget.voice.sound.audio import Samples
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.clock import Micros
 
 if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
@@ -28,23 +30,23 @@ class Tape:
         self._keeps = keeps
         self._tracks = np.zeros((2, audio.RATE), np.int16)
         self._taken = 0
-        self._sent = 0
+        self._sent = Samples(0)
 
-    def caller(self, samples: Int16, at_us: int) -> None:
+    def caller(self, samples: Int16, at_us: Micros) -> None:
         """Note the caller's *samples*, whose first sounded at *at_us*."""
         self._note(0, audio.samples(at_us - self.epoch_us), samples)
 
-    def agent(self, samples: Int16, *, fresh: bool) -> int:
+    def agent(self, samples: Int16, *, fresh: bool) -> Samples:
         """Note *samples* handed to the line now; return the place of the first (samples from the start)."""
         place = audio.samples(clock.now() - self.epoch_us) if fresh else self._sent
         place = max(place, self._sent)
         self._note(1, place, samples)
-        self._sent = place + samples.size
+        self._sent = Samples(place + samples.size)
         return place
 
-    def clock_at(self, place: int) -> int:
+    def clock_at(self, place: Samples) -> Micros:
         """Return when the sample at *place* sounded, in µs on the clock."""
-        return self.epoch_us + audio.us(place)
+        return Micros(self.epoch_us + audio.us(place))
 
     def take(self, until_us: int) -> Int16:
         """Return what lies before *until_us* and was not taken yet, as an array of (n, 2), and forget it."""
@@ -55,7 +57,7 @@ class Tape:
         self._taken += count
         return block
 
-    def _note(self, side: int, place: int, samples: Int16) -> None:
+    def _note(self, side: int, place: Samples, samples: Int16) -> None:
         if not self._keeps:
             return
         start = place - self._taken

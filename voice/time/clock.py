@@ -27,7 +27,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NewType, NoReturn, TypeVar, TypeVarTuple
 
 from turnbudget.voice.errors import Deadlock, Defect
 from turnbudget.voice.time.pulse import Pulse
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Kind = Literal["wall", "skip", "virtual"]
+Micros = NewType("Micros", int)
+"""Microseconds, an instant on the loop's clock or a length: named where samples are counted beside them."""
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000

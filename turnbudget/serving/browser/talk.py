@@ -105,7 +105,7 @@ class Talk:
     def told(self, row: Row) -> None:
         """Show a turn's *row*, with its zero as a place in the page's own sound and on our clock."""
         if call := self._calls():
-            zero_us = call.epoch_us + row.speech_ended_call_us
+            zero_us = clock.Micros(call.epoch_us + row.speech_ended_call_us)
             self.write(compact(event="row", row=row, zero_at=call.ear.counted(zero_us), zero_us=zero_us))
 
     def _look(self) -> None:
