@@ -36,8 +36,22 @@ ROOMS = {
         "cli",
         "__main__",
     ),
+    "turnbudget/serving": (
+        "ending admission",
+        "config events",
+        "after doors journal",
+        "connection",
+        "running",
+        "floor",
+        "sockets",
+        "app browser recovery watch",
+        "server",
+        "workers",
+    ),
 }
 """Inner floors of a package, lowest first: rooms on one do not know each other; * is every other room."""
+CIRCLES = [("turnbudget.speculative.shelf.call_shelf", "turnbudget.speculative.shelf.shelf")]
+"""Circles of imports that are still there: none may come, and these go."""
 OUTSIDE = ("tests", "bench", "scripts")
 MARKER = "# noqa: PLC0415 - an extra, imported when used"
 MARKED = re.compile(r"# noqa: PLC0415(, \w+)* - \w+")
@@ -67,11 +81,9 @@ def marked(source, node):
 
 
 def house(dotted):
-    """Return the floor and the room of the module *dotted* of ours; the front door has no room."""
+    """Return the floor of our module *dotted*, and the rooms it stands in; the front door has none."""
     _, *inside = dotted.split(".")
-    if inside and inside[0] in BELOW:
-        return inside[0], inside[1] if len(inside) > 1 else ""
-    return "turnbudget", inside[0] if inside else ""
+    return (inside[0], inside[1:]) if inside and inside[0] in BELOW else ("turnbudget", inside)
 
 
 def level(floor, room):
@@ -84,20 +96,23 @@ def level(floor, room):
 
 def misplaced(path, module):
     """Return why the file at *path* may not import *module*, "" if it may."""
-    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    floor, room = parts[0], (parts[1] if len(parts) > 1 else "")
+    floor, *rooms = path.removesuffix(".py").removesuffix("/__init__").split("/")
     root = module.split(".")[0]
     if root in OUTSIDE:
         return f"{root} is not shipped"
     if root != "turnbudget":
         return "the name to import begins with turnbudget" if root in BELOW else ""
-    theirs, their_room = house(module)
+    theirs, their_rooms = house(module)
     if theirs != floor:
         return "" if theirs in BELOW[floor] else f"{floor} stands below or beside {theirs}"
-    mine, other = level(floor, room), level(floor, their_room)
-    known = room != their_room and mine is not None and other is not None
-    if known and (other > mine or (other == mine and ROOMS[floor][mine] != "*")):
-        return f"{floor}/{room} stands below or beside {floor}/{their_room}"
+    for room, their_room in zip(rooms, their_rooms, strict=False):
+        mine, other = level(floor, room), level(floor, their_room)
+        known = room != their_room and mine is not None and other is not None
+        if known and (other > mine or (other == mine and ROOMS[floor][mine] != "*")):
+            return f"{floor}/{room} stands below or beside {floor}/{their_room}"
+        if room != their_room:
+            break
+        floor = f"{floor}/{room}"
     return ""
 
 
@@ -130,6 +145,58 @@ def test_a_file_imports_from_its_own_floor_or_lower_ones():
     assert found == []
 
 
+def dotted(path):
+    """Return the name under which the file at *path* is imported."""
+    inside = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return inside if inside.split(".")[0] == "turnbudget" else f"turnbudget.{inside}"
+
+
+def graph(sources):
+    """Return which modules each of *sources*, by path, imports among them, those for types included."""
+    modules = {dotted(path) for path in sources}
+    return {
+        dotted(path): {
+            known
+            for node in ast.walk(ast.parse(source))
+            for module in imported(node, ["turnbudget", *path.split("/")[:-1]])
+            for known in [next((one for one in (module, module.rpartition(".")[0]) if one in modules), None)]
+            if known not in {None, dotted(path)}
+        }
+        for path, source in sources.items()
+    }
+
+
+def circles(imports):
+    """Return every set of modules of *imports* each of which comes to all others."""
+
+    def reached(module):
+        seen, ahead = set(), [module]
+        while ahead:
+            ahead = [one for known in ahead for one in imports[known] if not (one in seen or seen.add(one))]
+        return seen
+
+    ways = {module: reached(module) for module in imports}
+    found = {tuple(sorted(one for one in way if module in ways[one])) for module, way in ways.items()}
+    return sorted(circle for circle in found if circle)
+
+
+def test_no_imports_run_in_a_circle():
+    sources = {name(path): path.read_text("utf-8") for path in files(*SHIPPED)}
+    assert circles(graph(sources)) == CIRCLES
+
+
+def test_the_walk_catches_a_circle():
+    sources = {
+        "voice/a.py": "from turnbudget.voice import b",
+        "voice/b.py": "if TYPE_CHECKING:\n    from turnbudget.voice.c import C",
+        "voice/c.py": "from turnbudget.voice.a import A",
+        "voice/d.py": "from turnbudget.voice.a import A",
+    }
+    assert circles(graph(sources)) == [("turnbudget.voice.a", "turnbudget.voice.b", "turnbudget.voice.c")]
+    del sources["voice/c.py"]
+    assert circles(graph(sources)) == []
+
+
 def test_every_package_has_its_floor():
     assert {name(path).split("/")[0] for path in files(*SHIPPED)} <= set(BELOW)
 
@@ -142,6 +209,11 @@ BAD = {
     "up within a floor": ("voice/time/clock.py", "from turnbudget.voice.call import ledger"),
     "beside within a floor": ("voice/speaking/mouth.py", "from turnbudget.voice.hearing.ear import Ear"),
     "up within the top floor": ("turnbudget/runs/rows.py", "from turnbudget.settings.config import Config"),
+    "up within a room": (
+        "turnbudget/serving/doors/door.py",
+        "from turnbudget.serving.floor import Floor",
+    ),
+    "beside within a room": ("turnbudget/serving/journal.py", "import turnbudget.serving.doors.door"),
     "sideways": ("council/choose.py", "from turnbudget.speculative.shelf.shelf import Shelf"),
     "sideways, the other way": ("speculative/shelf.py", "import turnbudget.council"),
     "for types only": (

@@ -1,7 +1,8 @@
 """A connection: one carrier's socket, from its opening until it is closed, and the call that it carries.
 
-It knows neither TCP nor WebSockets; a :class:`Wire` writes and closes. Until the far side has said who calls
-nothing is spent on it, and who may not come in is closed before a call begins.
+It knows neither TCP nor WebSockets; a :class:`Wire` writes and closes. It knows no call either: a
+:class:`Host` begins one and says what to tell of it. Until the far side has said who calls nothing is spent
+on it, and who may not come in is closed before a call begins.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ from turnbudget.voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
 from turnbudget.voice.lines.telephone import KINDS, TelephoneLine
 
 if TYPE_CHECKING:
-    from turnbudget.serving.doors.door import Guest
-    from turnbudget.serving.floor import Floor
-    from turnbudget.serving.running import Running
-    from turnbudget.voice.lines.dialect import Dialect, Inbound, Message
+    from turnbudget.serving.doors.door import Doorstep, Guest
+    from turnbudget.voice.lines.dialect import CallInfo, Dialect, Inbound, Message
 
 log = logging.getLogger(__name__)
 
@@ -38,20 +37,47 @@ class Wire(Protocol):
         ...
 
 
+class Carried(Protocol):
+    """The call that a connection carries, as far as the connection tells it anything."""
+
+    def press(self, key: str) -> None:
+        """Handle a key that the caller pressed."""
+        ...
+
+    def hold(self, *, on: bool) -> None:
+        """Handle hold and unhold."""
+        ...
+
+
+class Host(Protocol):
+    """Whoever takes the calls that connections carry: in the server the floor."""
+
+    doorstep: Doorstep
+    """Where a connection waits until its call begins."""
+
+    def begin(self, connection: Connection, info: CallInfo) -> Carried:
+        """Begin the call that *connection* carries, of which *info* is said; raises Refused."""
+        ...
+
+    def forget(self, guest: Guest) -> None:
+        """Give up the place that is kept for *guest*: its call has begun or never will."""
+        ...
+
+
 class Connection:
     """One socket of one carrier; what it may do says its *guest*."""
 
-    def __init__(self, dialect: Dialect, wire: Wire, floor: Floor, guest: Guest) -> None:
+    def __init__(self, dialect: Dialect, wire: Wire, host: Host, guest: Guest) -> None:
         self.dialect = dialect
         self.wire = wire
         self.guest = guest
         self.line = TelephoneLine(dialect, wire.write, self.told)
-        self._floor = floor
-        self._running: Running | None = None
+        self._host = host
+        self._call: Carried | None = None
         """The call, once it has been let in."""
         self._over = False
         self._odd: set[str] = set()
-        floor.doorstep.enter(self, self._drop)
+        host.doorstep.enter(self, self._drop)
 
     @property
     def kind(self) -> str:
@@ -64,7 +90,7 @@ class Connection:
             self.line.receive(message)
 
     def lost(self, why: str = "") -> None:
-        """Know that the socket is gone; *why*, if it was us who closed it."""
+        """Handle the end of the socket; *why* says what made us close it, if we did."""
         if not self._over:
             self._over = True
             self.line.lost(why)
@@ -93,20 +119,20 @@ class Connection:
                 self._note(why, fatal=fatal)
             case Hangup(reason):
                 log.debug("%s: hung up (%s)", self.kind, reason)
-            case Dtmf(digit) if self._running:
+            case Dtmf(digit) if self._call:
                 log.debug("%s: a key was pressed", self.kind)  # which one is the caller's secret
-                self._running.press(digit)
-            case Hold(on) if self._running:
+                self._call.press(digit)
+            case Hold(on) if self._call:
                 log.info("%s: %s", self.kind, "on hold" if on else "off hold")
-                self._running.hold(on=on)
+                self._call.hold(on=on)
             case _:
                 pass
 
     def _begin(self, started: Started) -> None:
         """Let the call in; give it back to a far side that may come, but not now, or close."""
-        self._floor.doorstep.leave(self)
+        self._host.doorstep.leave(self)
         try:
-            self._running = self._floor.begin(self, started.info)
+            self._call = self._host.begin(self, started.info)
         except Refused as refused:
             if refused.status != BUSY:
                 self._drop(str(refused))
@@ -130,5 +156,5 @@ class Connection:
             log.info("%s: odd, %s", self.kind, why)
 
     def _leave(self) -> None:
-        self._floor.doorstep.leave(self)
-        self._floor.forget(self.guest)
+        self._host.doorstep.leave(self)
+        self._host.forget(self.guest)

@@ -174,16 +174,18 @@ class Floor:
         _, mode, _ = self._places[place]
         self.give_up(place)
         running = Running(
-            secrets.token_hex(8), tenant, mode=mode, info=info, connection=connection, floor=self
+            secrets.token_hex(8), tenant, mode=mode, info=info, connection=connection, home=self
         )
         self._calls[running.name] = running
         self.crew.create_task(running.run(), name=f"call {running.name}")
         return running
 
     def send_on(self, call: str, target: str) -> None:
-        """Have the far side told, when it asks, that its *call* goes on to *target*."""
-        self.once.put(f"after {call}", target)
-        self._asked_by_us = clock.now() + ASKED_US
+        """Have the far side told, when it asks, that its *call* goes on to *target*; '' is nowhere."""
+        self.once.take(f"after {call}")  # where a call before it went that had the same id
+        if target:
+            self.once.put(f"after {call}", target)
+            self._asked_by_us = clock.now() + ASKED_US
 
     def ended(self, running: Running) -> None:
         """Know that a call is over."""

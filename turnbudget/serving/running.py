@@ -1,4 +1,7 @@
-"""A running call: its line, the studio that answers it, and what is told and written of it."""
+"""A running call: its line, the studio that answers it, and what is told and written of it.
+
+It knows the floor that it stands on as a :class:`Home`: where it is told of, written down and forgotten.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from turnbudget.live.call import Around, LiveCall
 from turnbudget.redaction.redacted import Redaction
@@ -19,10 +22,13 @@ from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row
-    from turnbudget.serving.admission import Mode
+    from turnbudget.serving.admission import Mode, Outlook
+    from turnbudget.serving.after.crm import Crm
+    from turnbudget.serving.config import ServeTable
     from turnbudget.serving.connection import Connection
     from turnbudget.serving.doors.tenants import Tenant
-    from turnbudget.serving.floor import Floor
+    from turnbudget.serving.events import Happening
+    from turnbudget.serving.journal import Journal
     from turnbudget.voice.call.call import Call
     from turnbudget.voice.lines.dialect import CallInfo
 
@@ -42,6 +48,29 @@ LOOK_US: Final = 20 * clock.MS
 log = logging.getLogger(__name__)
 
 
+class Home(Protocol):
+    """What a running call stands on: in the server the floor."""
+
+    serve: ServeTable
+    crm: Crm | None
+    """Asks tenants' servers who calls, if there is one."""
+    journal: Journal | None
+    """Where rows and records are written, if anywhere."""
+    outlook: Outlook
+
+    def tell(self, happening: Happening) -> None:
+        """Tell every watcher of *happening*."""
+        ...
+
+    def send_on(self, call: str, target: str) -> None:
+        """Tell the far side, when it asks, that its *call* goes on to *target*; '' is nowhere."""
+        ...
+
+    def ended(self, running: Running) -> None:
+        """Forget a call that is over."""
+        ...
+
+
 class Running:
     """One call of *tenant*, in a *mode*, on a *connection* that may be replaced by another."""
 
@@ -53,7 +82,7 @@ class Running:
         mode: Mode,
         info: CallInfo,
         connection: Connection,
-        floor: Floor,
+        home: Home,
     ) -> None:
         self.name = name
         self.tenant = tenant
@@ -67,7 +96,7 @@ class Running:
         """Where the caller is sent when the call ends."""
         self.disposition = ""
         self._connection = connection
-        self._floor = floor
+        self._home = home
         self._rows: deque[Row] = deque(maxlen=MOST_ROWS)
         self._turns = 0
         self._early: list[str] = []
@@ -110,9 +139,9 @@ class Running:
 
     async def run(self) -> None:
         """Take the call to its end; whatever happens to it, its record is told and its place is free."""
-        floor, room = self._floor, self.tenant.room
+        home, room = self._home, self.tenant.room
         self.task = asyncio.current_task()
-        floor.tell(CallBegan(self.name, self.tenant.name, self.kind, self.info, self.began_us))
+        home.tell(CallBegan(self.name, self.tenant.name, self.kind, self.info, self.began_us))
         log.info("%s: call %s of %s began (%s)", self.kind, self.name, self.tenant.name, self.mode)
         record = None
         try:
@@ -134,12 +163,12 @@ class Running:
             await room.close_if_left()
 
     def _answered(self) -> LiveCall:
-        floor, table = self._floor, self.tenant.table
-        knows = floor.crm and table.crm.url and self.info.caller
+        home, table = self._home, self.tenant.table
+        knows = home.crm and table.crm.url and self.info.caller
         around = Around(
             Recording(consent=table.records),
-            Redaction(on=floor.serve.redact),
-            partial(floor.crm.facts, table.crm, self.info, self.tenant.name) if floor.crm and knows else None,
+            Redaction(on=home.serve.redact),
+            partial(home.crm.facts, table.crm, self.info, self.tenant.name) if home.crm and knows else None,
             table.sensitive,
         )
         return LiveCall(
@@ -150,7 +179,7 @@ class Running:
             told=self._told,
             source=self.kind,
             around=around,
-            sound=floor.journal.folder if floor.journal and table.records else None,
+            sound=home.journal.folder if home.journal and table.records else None,
             transfers=self.kind in ASK_AFTER,
             parting_us=PARTING_US,
         )
@@ -168,24 +197,22 @@ class Running:
         """Let everybody know of a row."""
         self._turns += row.kind == "turn"
         self._rows.append(row)
-        floor = self._floor
-        floor.outlook.turn(row, self.mode)
-        if floor.journal:
-            floor.journal.row(row)
-        floor.tell(TurnEnded(self.name, self.tenant.name, row))
+        home = self._home
+        home.outlook.turn(row, self.mode)
+        if home.journal:
+            home.journal.row(row)
+        home.tell(TurnEnded(self.name, self.tenant.name, row))
 
     def _close(self, record: CallRecord) -> None:
-        floor, live = self._floor, self.live
+        home, live = self._home, self.live
         self.transfer = self.transfer or (live.call.transfer if live else "")
-        floor.once.take(f"after {self.info.call}")  # where a call before it went that had the same id
-        if self.transfer:  # before the line is free, for the far side asks at once
-            floor.send_on(self.info.call, self.transfer)
+        home.send_on(self.info.call, self.transfer)  # before the line is free: the far side asks at once
         self._connection.finish()
-        floor.ended(self)
-        if floor.journal:
-            floor.journal.record(record)
+        home.ended(self)
+        if home.journal:
+            home.journal.record(record)
         log.info("%s: call %s ended, %s", self.kind, self.name, record.ended)
-        floor.tell(
+        home.tell(
             CallEnded(
                 self.name,
                 self.tenant.name,
