@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from laws import each
 from shipped import SHIPPED, files, name
 
 CLOCK = "voice/time/clock.py"
@@ -164,7 +165,7 @@ def test_no_test_and_no_bench_sleeps():
     assert offenders(sleep_faults, "tests", "bench") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "import time",
@@ -196,7 +197,7 @@ def test_a_file_that_touches_time_is_caught(source):
     assert time_faults(source) == [source.count("\n") + 1]
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "from turnbudget.voice.time import clock\nclock.now()\nawait_ = clock.sleep(5)",
@@ -211,7 +212,7 @@ def test_a_file_that_leaves_time_alone_passes(source):
     assert time_faults(source) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "import asyncio\nasyncio.create_task(f())",
@@ -231,7 +232,7 @@ def test_a_task_of_a_group_passes():
     assert task_faults("crew.create_task(f())\nself._crew.create_task(g())") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "import asyncio\nasyncio.Queue()",

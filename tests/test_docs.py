@@ -9,6 +9,7 @@ import tomllib
 import pytest
 from dialplan import Asterisk, parse
 from floors import SAYS, serving, until
+from laws import each
 from shipped import ROOT
 from test_readme import PRIVATE, commands, fault
 
@@ -114,7 +115,7 @@ def test_the_pages_show_their_files():
     assert shown >= {"demos/asterisk/extensions.conf", "demos/asterisk/floor.toml", "demos/twilio/floor.toml"}
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "exten => 1,1,Set(A=${UUID()",

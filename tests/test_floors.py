@@ -10,7 +10,7 @@ import re
 import sys
 from textwrap import dedent
 
-import pytest
+from laws import each
 from shipped import SHIPPED, files, name
 
 BELOW = {
@@ -254,7 +254,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("path", "source"), BAD.values(), ids=BAD)
+@each(("path", "source"), BAD.values(), ids=BAD)
 def test_the_walk_catches(path, source):
     assert len(faults(dedent(source), path)) == 1
 
@@ -274,6 +274,6 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(("path", "source"), GOOD.values(), ids=GOOD)
+@each(("path", "source"), GOOD.values(), ids=GOOD)
 def test_the_walk_passes(path, source):
     assert faults(source, path) == []

@@ -11,6 +11,7 @@ import contextlib
 import msgspec
 import pytest
 from calls import QUICK, Line, harper, replay
+from laws import each
 from llama import ALIAS, llama  # noqa: F401 - a fixture is used by its name
 from provider import CLOSE, HOLD, RESET, answer, chunk, chunked, event, head, provider, whole
 from talking import BROKEN, BUDGET, FAULTS, OTHER, WHOLE, alone, first, healthy, talk
@@ -40,8 +41,8 @@ WITH_A_SECOND = {
 }
 
 
-@pytest.mark.parametrize("mode", WITH_A_SECOND.values(), ids=WITH_A_SECOND)
-@pytest.mark.parametrize("fault", FAULTS)
+@each("mode", WITH_A_SECOND.values(), ids=WITH_A_SECOND)
+@each("fault", FAULTS)
 async def test_a_faulty_provider_with_a_healthy_second_one_is_answered(fault, mode):
     """LLM-10, LLM-11, LLM-20, LLM-21: three turns, a bridge at worst, and never an apology."""
     script, _ = FAULTS[fault]
@@ -51,7 +52,7 @@ async def test_a_faulty_provider_with_a_healthy_second_one_is_answered(fault, mo
     assert not talked.played.call.dangling
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@each("fault", FAULTS)
 async def test_the_row_names_the_fault(fault):
     """LLM-10: reason in the log, and whose it was."""
     script, words = FAULTS[fault]
@@ -61,7 +62,7 @@ async def test_the_row_names_the_fault(fault):
     assert "llm:second attempt 2: done" in talked.told()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@each("fault", FAULTS)
 async def test_a_faulty_provider_alone_is_apologised_for_and_the_next_turn_works(fault):
     """LLM-10, LLM-11, LLM-20: nobody waits for 30 s, and for a silent one no longer than five."""
     script, words = FAULTS[fault]

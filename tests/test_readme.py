@@ -8,6 +8,7 @@ import shlex
 import click
 import pytest
 from click.testing import CliRunner
+from laws import each
 from shipped import ROOT
 
 from turnbudget.cli import main
@@ -58,7 +59,7 @@ def test_the_readme_says_how_to_begin():
     assert ["scripts/demo"] in commands(README)
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@each("name", sorted(main.commands))
 def test_every_command_explains_itself(name):
     shown = CliRunner().invoke(main, [name, "--help"])
     assert shown.exit_code == 0

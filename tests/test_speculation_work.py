@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from panel import Says, council
 from speculating import Pitched, Revising, Table, speak, spoken
 
@@ -127,7 +128,7 @@ async def test_what_was_understood_sounds_at_once_and_is_done_when_the_caller_ca
     assert after(row.account, ran[0][0]) >= ACT_US
 
 
-@pytest.mark.parametrize("pause_ms", [180, 240, 300, 360, 420])
+@each("pause_ms", [180, 240, 300, 360, 420])
 def test_what_the_caller_mends_before_it_is_done_is_never_done(pause_ms):
     """The caller goes on before the usual silence is over: only what they meant in the end is booked."""
     agent = books(ALRIGHT, whole=("book it on friday", "book it on friday no wait on monday"))

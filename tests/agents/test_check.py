@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from laws import each
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.agents.check import check_agent, proven
@@ -117,7 +118,7 @@ async def test_a_good_agent_breaks_nothing():
     await check_agent(Good())
 
 
-@pytest.mark.parametrize(
+@each(
     ("agent", "broken"),
     [
         (Sleeper(), "it does not keep to its budget"),
@@ -151,7 +152,7 @@ async def test_what_is_broken_is_found(agent, broken):
     assert any(broken in each for each in caught.value.promises), caught.value
 
 
-@pytest.mark.parametrize(
+@each(
     ("agent", "why"),
     [
         (Good, "Good is a class: make one of it"),

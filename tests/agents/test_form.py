@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from laws import each
 
 from turnbudget.agents.agent import Context
 from turnbudget.agents.check import check_agent
@@ -76,7 +77,7 @@ async def test_it_asks_for_one_thing_at_a_time_and_acts_when_told_to():
     assert opinions[-1].action.arguments == {"amount": "135", "source": "savings", "target": "checking"}
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "transfer 135 dollars from savings to checking",
@@ -93,7 +94,7 @@ async def test_several_slots_are_filled_at_once(text):
     assert opinions[0].expects == "confirm"
 
 
-@pytest.mark.parametrize(
+@each(
     ("correction", "slots"),
     [
         ("no, 300", ("300", "savings", "checking")),
@@ -266,7 +267,7 @@ async def test_it_keeps_what_an_agent_promises():
     await check_agent(bill(), ("pay a bill", "fossil gas", "76 first street", "harper valley", "90210"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "line"),
     [
         (lambda: Form("a", [], trigger=[]), r"agent a: a form has no trigger; "),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from laws import each
 
 from turnbudget.agents.agent import Context
 from turnbudget.agents.check import check_agent
@@ -15,7 +15,7 @@ async def say(text, context=None, **settings):
     return await Handoff(**settings).answer(text, context or Context(), Budget(0))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("let me talk to a real person", "asks for a person"),
@@ -32,7 +32,7 @@ async def test_it_transfers(text, reason):
     assert opinion.because == f"the caller {reason}"
 
 
-@pytest.mark.parametrize(
+@each(
     "text", ["transfer money to my savings", "are you a real person", "send it to another person", "no", ""]
 )
 async def test_it_keeps_out_of_the_rest(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from laws import each
 
 from turnbudget.agents.scripted import Rule, ScriptedResponder
 from turnbudget.voice.call.ledger import Ledger
@@ -36,7 +37,7 @@ async def took(said, **how):
     return clock.now() - began
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "reply"),
     [
         ("to my Savings account", "Which amount?"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 
 from turnbudget.agents.agent import PERSON, Context
 from turnbudget.agents.faq import Faq, Passage
@@ -131,12 +132,12 @@ async def last(name, turns):
     return [await trial.say(turn) for turn in turns][-1]
 
 
-@pytest.mark.parametrize(("name", "turns"), SETTLED)
+@each(("name", "turns"), SETTLED)
 async def test_a_whole_answer_or_wish_is_settled(name, turns):
     assert (await last(name, turns)).settled
 
 
-@pytest.mark.parametrize(("name", "turns"), OPEN)
+@each(("name", "turns"), OPEN)
 async def test_whoever_may_go_on_is_not(name, turns):
     """VAD-01, VAD-02: parts, hesitations and stories are waited for."""
     opinion = await last(name, turns)
@@ -148,7 +149,7 @@ async def test_a_trigger_taken_back_is_not():
     assert not found.settled
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "wish"),
     [
         ("i need to check my balance", True),
@@ -169,7 +170,7 @@ def test_a_wish_is_no_story(words, wish):
     assert wishes(words) is wish
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "settled"),
     [
         ("no thank you", True),
@@ -205,7 +206,7 @@ async def test_small_talk_is_settled_by_a_real_goodbye_or_a_request_to_repeat(te
     assert (await Smalltalk().answer(text, context, Budget(0))).settled is settled
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expects", "settled"),
     [
         ("can i talk to a real person", "", True),
@@ -235,7 +236,7 @@ async def test_a_look_up_is_settled_unless_it_ends_openly(text, settled):
     assert (await agent.answer(text, Context(), Budget.of(SECOND))).settled is settled
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "settled"),
     [
         ("what are the opening hours", True),

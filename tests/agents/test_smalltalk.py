@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from laws import each
 
 from turnbudget.agents.agent import Context
 from turnbudget.agents.check import check_agent
@@ -23,7 +24,7 @@ async def say(text, last=ELSE, expects=""):
     return await Smalltalk().answer(text, context, Budget(0))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "no", "nope that's gonna be it thank you", "[noise] no that'll be it", "no thank you",
@@ -40,7 +41,7 @@ async def test_a_caller_who_needs_no_more_is_let_go(text):
     assert opinion.confidence >= 0.75
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("hello", "greeting"),
@@ -60,7 +61,7 @@ async def test_it_knows_what_is_meant(text, kind):
     assert (await say(text)).because == kind
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "hi my name is patricia brown i lost my debit card can you send me a new one",
@@ -77,7 +78,7 @@ async def test_it_repeats_the_question_and_hands_on_what_is_expected():
     assert (opinion.opening, opinion.expects) == ("What is your phone number?", "phone")
 
 
-@pytest.mark.parametrize("text", ["no", "okay", "yes", "thank you", "savings"])
+@each("text", ["no", "okay", "yes", "thank you", "savings"])
 async def test_an_answer_to_another_agents_question_is_not_taken_away(text):
     assert await say(text, last="Is that right?", expects="confirm") is None
 

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.agents.values.heard import plain
 from turnbudget.agents.values.kinds import KINDS, reader
@@ -42,7 +43,7 @@ def value(kind, text, **more):
     return found.value if found and not found.missing else None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "amount"),
     [
         ("one hundred and thirty five dollars", "135"),
@@ -70,7 +71,7 @@ def test_a_bare_number_is_an_amount_only_if_it_was_asked_for_or_moved():
     assert value("amount", "transfer 300 from savings", asked=False) == "300"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "time"),
     [
         ("uh eleven a m", "11:00 AM"),
@@ -95,7 +96,7 @@ def test_a_time_is_read(text, time):
     assert value("time", text) == time
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "day"),
     [
         ("uh that'd be tuesday please", "Tuesday"),
@@ -116,7 +117,7 @@ def test_a_day_is_read(text, day):
     assert value("date", text) == day
 
 
-@pytest.mark.parametrize(
+@each(
     ("day", "meant"),
     [
         ("Monday", date(2026, 12, 7)),
@@ -134,7 +135,7 @@ def test_a_day_is_a_date_once_today_is_known(day, meant):
     assert resolve(day, date(2026, 11, 30)) == meant
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "phone"),
     [
         ("my phone number is two four five four nine six nine eight six three", "2454969863"),
@@ -180,7 +181,7 @@ def test_a_code_keeps_its_zeros(text, code):
     assert value("digits", text) == code
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "address"),
     [
         (DICTATED_TWICE, "910 First Street, Forest Ranch, California, 78311"),
@@ -222,7 +223,7 @@ def test_an_address_dictated_over_turns_is_one_address():
     assert asked[-1] == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "choice"),
     [
         ("savings", "savings"),
@@ -237,7 +238,7 @@ def test_a_choice_is_read_also_misheard(text, choice):
     assert value("choice", text, choices=ACCOUNTS) == choice
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "answer"),
     [
         ("yes", "yes"),
@@ -254,7 +255,7 @@ def test_yes_and_no_are_told_apart(text, answer):
     assert value("yes_no", text) == answer
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "name"),
     [
         ("hi my name is mary smith i lost my credit card", "Mary Smith"),
@@ -268,7 +269,7 @@ def test_a_name_is_read(text, name):
     assert value("name", text) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "company"),
     [
         ("the company is fossil gas", "fossil gas"),
@@ -296,10 +297,8 @@ def test_an_unknown_kind_is_one_line():
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "text", ["", "uh", "no", "one two three", "[noise]", "at 99:99 on 32 the and", "ö ß 五"]
-)
+@each("kind", KINDS)
+@each("text", ["", "uh", "no", "one two three", "[noise]", "at 99:99 on 32 the and", "ö ß 五"])
 def test_every_reader_takes_any_text(kind, text):
     choices = ACCOUNTS if kind == "choice" else {}
     for asked in (False, True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 
 from turnbudget.agents.values.heard import plain
 from turnbudget.agents.values.kinds import WORDY, reader
@@ -62,21 +63,21 @@ def cases(table):
     return [(kind, text) for kind, texts in table.items() for text in texts]
 
 
-@pytest.mark.parametrize(("kind", "text"), cases(WHOLE))
+@each(("kind", "text"), cases(WHOLE))
 def test_what_is_whole_does_not_grow(kind, text):
     found, words = read(kind, text)
     assert found.whole
     assert not found.grows(words)
 
 
-@pytest.mark.parametrize(("kind", "text"), cases(GROWING))
+@each(("kind", "text"), cases(GROWING))
 def test_what_may_go_on_grows(kind, text):
     found, words = read(kind, text)
     assert not found.missing
     assert found.grows(words)
 
 
-@pytest.mark.parametrize(("kind", "text"), cases(PARTIAL))
+@each(("kind", "text"), cases(PARTIAL))
 def test_a_part_is_never_whole(kind, text):
     """VAD-01: seven digits of ten are a part."""
     found, _ = read(kind, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from laws import each
 
 from turnbudget.agents.agent import Context, Foresees
 from turnbudget.agents.form import MOST, Form
@@ -124,7 +125,7 @@ OPENINGS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "turns", "openings"), OPENINGS)
+@each(("make", "turns", "openings"), OPENINGS)
 async def test_it_foresees_what_it_opens_with_next(make, turns, openings):
     form = make()
     context, _ = await after(form, *turns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from laws import each
 from panel import Says
 
 from turnbudget.agents.agent import Action, Opinion
@@ -90,7 +91,7 @@ def test_two_that_disagree_closely_are_asked_about():
     assert ruling.because == "too close to guess: a 0.90, b 0.87"
 
 
-@pytest.mark.parametrize(
+@each(
     ("opinions", "state"),
     [
         pytest.param((("a", 0.9, ABOUT[0]), ("b", 0.85, ABOUT[1])), State(), id="far enough"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from laws import each
 from panel import FIRST_US, LAST_US, Cleaning, Says, Stream, Stubborn, sleeper, table
 
 from turnbudget.agents.agent import Action, Opinion
@@ -202,7 +203,7 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize("given", NONSENSE.values(), ids=NONSENSE)
+@each("given", NONSENSE.values(), ids=NONSENSE)
 async def test_nonsense_is_known_for_what_it_is(given):
     agent = Says("odd", lambda *_: given) if given != "text" else Says("odd", lambda *_: ["text"])
     async with table(agent, Says("good", "Ten.", after_us=10 * MS)) as call:

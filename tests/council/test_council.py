@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from panel import FIRST_US, LAST_US, Says, Stream, council, sleeper, table
 
 from turnbudget.agents.agent import Action, Opinion
@@ -157,7 +158,7 @@ class Nameless:
         return None
 
 
-@pytest.mark.parametrize(
+@each(
     ("seats", "why"),
     [
         ((), "a council needs a seat"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from panel import LAST_US, Says, table
 
 from turnbudget.agents.agent import Action, Opinion
@@ -120,8 +121,8 @@ async def test_a_guess_that_is_given_up_leaves_nobody_at_work():
         assert len(call.crew) == 0
 
 
-@pytest.mark.parametrize("after_us", [0, 300 * MS])
-@pytest.mark.parametrize("way", ["other words", "another guess", "hang-up"])
+@each("after_us", [0, 300 * MS])
+@each("way", ["other words", "another guess", "hang-up"])
 def test_whatever_nobody_takes_up_is_closed(way, after_us):
     streaming = Streaming()
 
@@ -168,7 +169,7 @@ async def test_a_defect_in_choosing_costs_the_guess_and_not_the_call(monkeypatch
 # --- what a guess tells -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("opinion", "settled", "part", "acts", "text"),
     [
         (Opinion("Which?", 0.9, settled=True), True, False, False, "Which?"),

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 import pytest
+from laws import each
 from panel import FIRST_US, Says, Stream, table
 
 from turnbudget.agents.agent import Action, Opinion
@@ -64,8 +65,8 @@ async def test_drafts_are_distilled_into_one_answer():
     assert call.lanes["fast"] == "used"
 
 
-@pytest.mark.parametrize("ttft_ms", range(0, 400, 15))
-@pytest.mark.parametrize("draft_ms", [0, 100, 260, 480])
+@each("ttft_ms", range(0, 400, 15))
+@each("draft_ms", [0, 100, 260, 480])
 async def test_it_never_runs_when_it_cannot_land(ttft_ms, draft_ms):
     """Whenever it has begun, two TTFTs fit before the deadline; and the answer is in time in any case."""
     fast = Fast(ttft_us=ttft_ms * MS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.speculative.guard import may_share, meaning, risks
 from turnbudget.speculative.wording import DATA, KINDS, UNDERSTOOD, words_of
@@ -26,7 +26,7 @@ def pairs(name):
 DIFFERENT, ALIKE = pairs("different"), pairs("alike")
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [pair[1:] for pair in DIFFERENT],
     ids=[f"{kind}: {one} / {other}" for kind, one, other in DIFFERENT],
@@ -78,7 +78,7 @@ def test_a_callers_name_matters_if_the_reply_may_hold_it():
     assert not may_share("my name is Mary Smith", "my name is John Brown", reply="Hello.").passes
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         "my name is not on the card and I want a refund",
@@ -111,9 +111,7 @@ def test_risks_are_what_nobody_expected():
     assert risks("I would like the savings account", expected) == ""
 
 
-@pytest.mark.parametrize(
-    "kind", ["negation", "correction", "contrast", "condition", "date", "which one", "person"]
-)
+@each("kind", ["negation", "correction", "contrast", "condition", "date", "which one", "person"])
 def test_nothing_that_turns_a_meaning_is_ever_dropped(kind):
     dropped = [*DATA.left_out.anywhere, *DATA.left_out.before_i, *DATA.wishes.of_you, *DATA.wishes.to_do]
     pronouns = {"i", "you", "it"}
@@ -183,7 +181,7 @@ def test_any_text_with_words_shares_with_itself(text):
     assert may_share(text, text).passes == bool(meaning(text).words)
 
 
-@pytest.mark.parametrize("nothing", ["", "[noise]", "?", "please", "the"])
+@each("nothing", ["", "[noise]", "?", "please", "the"])
 def test_where_nothing_was_said_nothing_is_shared(nothing):
     assert not may_share(nothing, "").passes
     assert not may_share(nothing, "please").passes

@@ -7,6 +7,7 @@ import contextlib
 
 import pytest
 from guessing import LONG, QUICK, USUAL, Answers, talking
+from laws import each
 from voices import Voice
 
 from turnbudget.voice.call.responder import Reply
@@ -33,7 +34,7 @@ async def test_a_reply_on_the_shelf_is_ready_at_once():
         assert talk.voice.rendered == [READY]
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "silence"),
     [
         (Reply(READY, "a"), USUAL),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.speculative.spend import Words, silence
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -112,7 +113,7 @@ def test_what_is_waited_for_without_a_reason_keeps_the_promise(known, before):
     assert chosen.rule in {"endpoint.most_ms", "endpoint.part_ms"} or chosen.us <= Endpointing().patient_us
 
 
-@pytest.mark.parametrize(
+@each(
     ("known", "us"),
     [
         (Words("what is my balance", settled=True, ready=True), USUAL.settled_us),
@@ -142,7 +143,7 @@ def test_the_table(known, us):
     assert silence(known, (), USUAL).us == us
 
 
-@pytest.mark.parametrize(
+@each(
     ("ended", "settled", "us"),
     [
         (0.66, False, USUAL.most_us),  # two in three had ended: cutting one off costs as much as two who wait

@@ -11,6 +11,7 @@ import click
 import pytest
 from calls import QUICK, Line, harper, pair, replay, stereo
 from click.testing import CliRunner
+from laws import each
 
 from turnbudget.cli import main
 from turnbudget.commands.replaying import leave
@@ -305,7 +306,7 @@ def every_command(group=main, before=()):
 TYPED = dict(every_command())
 
 
-@pytest.mark.parametrize("typed", TYPED, ids=" ".join)
+@each("typed", TYPED, ids=" ".join)
 def test_every_command_and_every_option_says_what_it_is_for(typed):
     assert turnbudget(*typed, "-h").exit_code == 0
     assert TYPED[typed].help
@@ -328,7 +329,7 @@ def test_help_imports_no_command_that_is_heavy():
     assert b"Talk to the agent by microphone." in done.stdout
 
 
-@pytest.mark.parametrize("typed", [typed for typed in TYPED if TYPED[typed].epilog], ids=" ".join)
+@each("typed", [typed for typed in TYPED if TYPED[typed].epilog], ids=" ".join)
 def test_every_example_is_a_line_of_its_own(typed):
     shown = turnbudget(*typed, "-h").stdout.partition("Examples:\n")[2]
     assert shown.splitlines() == [f"  {line}" for line in TYPED[typed].epilog.splitlines()]

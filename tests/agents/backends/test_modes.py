@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 
 import pytest
+from laws import each
 from provider import heard
 
 from turnbudget.agents.backends import modes
@@ -42,7 +43,7 @@ def by_number(timings):
     return sorted(timings, key=lambda timing: timing.attempt)
 
 
-@pytest.mark.parametrize(
+@each(
     "mode",
     [
         lambda: modes.fast(*two(QUICK, CAREFUL)),

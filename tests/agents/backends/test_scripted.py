@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from laws import each
 from provider import PROMPT, heard
 
 from turnbudget.agents.backends.backend import BackendError, Delta, ToolCall
@@ -41,7 +42,7 @@ async def test_a_tool_call_may_be_scripted():
     assert await heard(ScriptedBackend((Step(5 * MS, call),)), PROMPT, Budget.of(SECOND)) == ("", [call])
 
 
-@pytest.mark.parametrize(
+@each(
     ("script", "what", "at_us"),
     [
         (silent(), "did not end in time", SECOND),
@@ -97,7 +98,7 @@ class Bad(ScriptedBackend):
         await super().prewarm(prefix, budget)
 
 
-@pytest.mark.parametrize(
+@each(
     ("fault", "finding"),
     [
         ("tells nothing", "no Timing was told"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from laws import each
 
 from turnbudget.agents.backends.backend import BackendError
 from turnbudget.agents.backends.openai import ChatReader
@@ -42,7 +43,7 @@ def test_an_event_is_released_as_soon_as_it_ends(end):
     assert stream.feed(end[1:] + b"data: y" + end + end) == [Event("y")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("blob", "data"),
     [
         (b'data:{"content":" Hi"}\n\n', '{"content":" Hi"}'),

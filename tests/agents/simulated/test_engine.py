@@ -7,6 +7,7 @@ from contextlib import aclosing
 from itertools import pairwise
 
 import pytest
+from laws import each
 from msgspec.structs import replace
 from riding import BANK, FAR_US, ask, mean, prompt, rides, ttft_ms
 
@@ -33,7 +34,7 @@ def seats(count, words=STORY, **schedule):
     return Engine(replace(SMALL, schedule=replace(SMALL.schedule, seats=count, **schedule)), words)
 
 
-@pytest.mark.parametrize("name", ["gpu-batched", "gpu-low-batch", "gpu-small", "wafer-scale", "lpu", "bus"])
+@each("name", ["gpu-batched", "gpu-low-batch", "gpu-small", "wafer-scale", "lpu", "bus"])
 async def test_every_preset_of_hardware_keeps_the_promises_of_a_backend(name):
     await check_backend(Engine(instance(name), STORY))
 

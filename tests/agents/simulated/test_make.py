@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from msgspec.structs import replace
 from riding import ask, prompt
 
@@ -46,7 +47,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("line", BAD)
+@each("line", BAD)
 def test_what_cannot_be_is_refused_in_one_line(line):
     with pytest.raises(ConfigError) as caught:
         read(BAD[line], "x")
@@ -97,7 +98,7 @@ def test_what_is_made_of_several_constants_is_worth_the_least_of_them():
     assert sure + guess == 3
 
 
-@pytest.mark.parametrize("name", ["gpu-batched", "gpu-small", "gpu-low-batch", "wafer-scale", "lpu"])
+@each("name", ["gpu-batched", "gpu-small", "gpu-low-batch", "wafer-scale", "lpu"])
 async def test_the_terms_of_an_idle_instance_sum_to_what_it_takes(name):
     backend = Engine(instance(name), Echo())
     _, timing = await ask(backend)

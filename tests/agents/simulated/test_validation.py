@@ -6,6 +6,7 @@ import asyncio
 from random import Random
 
 import pytest
+from laws import each
 from msgspec.structs import replace
 from riding import ask, evenly, mean, poisson, prompt, rides, tpot_ms, ttft_ms
 
@@ -51,7 +52,7 @@ def check(*row, **more):
     assert made.holds != bool(made.known_miss), str(made)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.check} {row.what}")
+@each("row", rows(), ids=lambda row: f"{row.check} {row.what}")
 def test_the_closed_form_agrees_with_the_world(row):
     check(row)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.council.remote.broker import Broker, answer_topic, ask_topic, broker_at, level, shared
 from turnbudget.voice.errors import ConfigError
@@ -33,9 +34,7 @@ def test_the_environment_s_password_is_preferred_and_none_is_ever_shown(monkeypa
     assert "environment" not in repr(found) + str(found)
 
 
-@pytest.mark.parametrize(
-    "url", ["", "host", "http://:secret@host", "mqtt://", "mqtt://u:secret@host:port", "mqtt://h?x=secret"]
-)
+@each("url", ["", "host", "http://:secret@host", "mqtt://", "mqtt://u:secret@host:port", "mqtt://h?x=secret"])
 def test_a_url_that_is_none_is_refused_without_repeating_its_password(url):
     with pytest.raises(ConfigError) as caught:
         broker_at(url)
@@ -48,7 +47,7 @@ def test_a_name_stays_one_level_whatever_is_typed(name):
     assert ask_topic("t", name).count("/") == 3
 
 
-@pytest.mark.parametrize("name", ["+", "#", "a/b", "$SYS", "\ud800", "naïve seat"])
+@each("name", ["+", "#", "a/b", "$SYS", "\ud800", "naïve seat"])
 def test_a_wildcard_in_a_name_matches_nothing_else(name):
     assert shared("t", name) == f"$share/{level(name)}/{ask_topic('t', name)}"
     assert answer_topic("t", name).isascii()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.agents.agent import Action, Context, Opinion
 from turnbudget.council.remote import wire
@@ -101,7 +102,7 @@ LOOP = []
 LOOP.append(LOOP)
 
 
-@pytest.mark.parametrize(
+@each(
     "opinion",
     [
         Opinion("a", 1.5),
@@ -120,7 +121,7 @@ def test_nonsense_is_refused_where_it_is_made(opinion):
         wire.answer(opinion)
 
 
-@pytest.mark.parametrize(
+@each(
     "payload",
     [
         b"",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from laws import each
 from spoken import calls
 
 from turnbudget.speculative.bank.bank import (
@@ -60,7 +61,7 @@ def test_a_bank_that_is_refused_leaves_the_old_one(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["b.toml"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "says"),
     [
         ({"reply": (REPLY, reply(says="Which size?"))}, "sum to 1.20, more than 1"),

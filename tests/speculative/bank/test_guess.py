@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from spoken import BYE, ELSE, GREETING, calls
 
 from turnbudget.speculative.bank import match as matching
@@ -44,8 +45,8 @@ def test_meanings_are_weighed_by_each_word_against_one_that_nobody_knows():
     assert found == pytest.approx({name: each / total for name, each in odds.items()})
 
 
-@pytest.mark.parametrize("said", ["red hat", "shoe", "", "a", "the blue hat three", "word 1 2 3", "sun 7 8"])
-@pytest.mark.parametrize("most", [1, 5, 16, 1_000])
+@each("said", ["red hat", "shoe", "", "a", "the blue hat three", "word 1 2 3", "sun 7 8"])
+@each("most", [1, 5, 16, 1_000])
 def test_the_nearest_examples_are_those_with_most_words_in_common(said, most):
     texts = [*MEANT[0][2], *MEANT[1][2], *(f"word {n} {n % 7} {n % 3}" for n in range(40)), "a", "the blue"]
     words = frozenset(content(said))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from msgspec import structs
 from spoken import BYE, ELSE, GREETING, calls
 
@@ -142,7 +143,7 @@ def test_a_farewell_has_no_reply_where_nobody_replied(guesser):
     assert isinstance(match(guesser, BYE, "you too bye"), Miss)
 
 
-@pytest.mark.parametrize(
+@each(
     ("example", "said", "count", "because"),
     [
         ("yes please book the large red car", "yes please book the large red car", 9, "odds 0.8"),
@@ -172,7 +173,7 @@ ASKS = Reply(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "replied", "known", "verdict"),
     [
         ({}, "okay and what is the size", (), "same"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from spoken import BYE, ELSE, GREETING, NAMES, calls
 
 from turnbudget.speculative.bank import callers
@@ -92,7 +93,7 @@ def test_turns_of_noise_are_none_and_what_stood_around_them_is_one_turn():
     assert exchanges(turns) == (Exchange("hello", "hi a taxi please", "sure"),)
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "plain"),
     [
         (
@@ -127,7 +128,7 @@ def test_a_short_answer_that_means_nothing_else_is_a_value(said, plain):
     assert answered(said, "text", CHOICES, frozenset(("cancel",))) == plain
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "kinds"),
     [
         (f"okay it has been sent to you {ELSE}", ["statement", "question"]),

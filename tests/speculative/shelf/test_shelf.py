@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from laws import each
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
 from turnbudget.speculative.shelf.held import OVERHEAD, checked
@@ -73,7 +74,7 @@ async def test_nothing_is_kept_that_nobody_asked_to_keep():
         assert shelf.entries() == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found", "rest"),
     [
         (LONG, THANKS, NAME),
@@ -136,7 +137,7 @@ async def test_a_reply_is_removed_by_what_was_said():
         assert shelf.entries() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "spoiled",
     [
         {"samples": audio.silence(0), "onset": 0},

@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.agents.simulated.law import Law
 from turnbudget.endpoints.fit import law, line, lognormal, percentile, rank
@@ -25,8 +26,8 @@ def drawn(of, n, seed=0):
     return np.array([of.draw(rng) for _ in range(n)])
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize(("n", "within"), [(120, 0.12), (2000, 0.03)])
+@each("name", LAWS)
+@each(("n", "within"), [(120, 0.12), (2000, 0.03)])
 def test_the_quantiles_of_a_law_come_back(name, n, within):
     """Within 12 % from 120 values, within 3 % from 2,000."""
     found, _ = law(drawn(LAWS[name], n))

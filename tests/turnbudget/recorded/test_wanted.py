@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from laws import each
 
 from turnbudget.recorded.wanted import Wanted, same, told, wanted
 
@@ -72,12 +72,12 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("lines", "expected"), READ.values(), ids=READ)
+@each(("lines", "expected"), READ.values(), ids=READ)
 def test_the_rule_reads(lines, expected):
     assert wanted(turns(*lines)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("slot", "right", "got"),
     [
         ("time", "430 p m", "16:30"),
@@ -95,7 +95,7 @@ def test_the_same_said_otherwise_is_the_same(slot, right, got):
     assert same(slot, right, got)
 
 
-@pytest.mark.parametrize(
+@each(
     ("slot", "right", "got"),
     [
         ("time", "430 p m", "4:30 AM"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from laws import each
 from surroundings import row
 
 from turnbudget.redaction.redacted import Redaction
@@ -19,7 +19,7 @@ def talk(*turns):
     return [one.heard for one in rows]
 
 
-@pytest.mark.parametrize(
+@each(
     ("turns", "left"),
     [
         (  # as a recogniser wrote a caller's who stopped in the middle
@@ -62,7 +62,7 @@ def test_it_goes_from_every_turn(turns, left):
     assert talk(*turns) == left
 
 
-@pytest.mark.parametrize(
+@each(
     "turns",
     [
         (("hello", "What are the last four digits of your card?"), ("4242", "")),
@@ -80,7 +80,7 @@ def test_it_stays_as_it_was_said(turns):
     assert talk(*turns) == [heard for heard, _ in turns]
 
 
-@pytest.mark.parametrize("count", range(4, 16))
+@each("count", range(4, 16))
 def test_a_pause_in_the_middle_of_a_number_leaves_no_piece_of_it(count):
     """Partial texts stand among guesses and decisions; the milliseconds beside them stay."""
     partial = " ".join(f"it is {CARD}".split()[: 2 + count])

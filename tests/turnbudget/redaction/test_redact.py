@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.redaction.digits_said import TEENS, TENS, UNITS, passes_luhn, runs
 from turnbudget.redaction.redact import RedactedFormatter, hide_digits, redact
@@ -114,13 +115,13 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "left"), GOES)
+@each(("said", "left"), GOES)
 def test_it_goes(said, left):
     shown = redact(said)
     assert shown == left if left else "[" in shown
 
 
-@pytest.mark.parametrize("said", STAYS)
+@each("said", STAYS)
 def test_it_stays_as_it_was_said(said):
     assert redact(said) == said
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from laws import each
 
 from turnbudget.runs.names import call_name, fresh_folder, legible, run_name
 from turnbudget.voice.errors import RunError
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "name"),
     [
         ("call 7", "call 7"),

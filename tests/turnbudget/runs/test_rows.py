@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 
 from turnbudget.runs.folder import unsound
 from turnbudget.runs.rows import row, unheard
@@ -55,7 +56,7 @@ def made(of, spoken, *, has_words=True):
     )
 
 
-@pytest.mark.parametrize("true_end", [1_900, 1_960, 2_000, 2_070, 2_390])
+@each("true_end", [1_900, 1_960, 2_000, 2_070, 2_390])
 async def test_the_zero_is_the_references_end_of_speech(true_end):
     """MET-01: wherever the detector put the end, the caller waited from the true one."""
     written = made(await entry(), reference(("hello", 1_100, true_end)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from laws import each
 from surroundings import ROWS, row
 
 from turnbudget.serving.ending import LAST, DispositionRule, EndReason, disposition, handover, reason
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "why"),
     [
         ("we said goodbye", "agent-ended"),
@@ -43,7 +44,7 @@ def test_who_was_sent_on_did_not_hang_up():
     assert reason("the caller hung up", "+15550100777") is EndReason.TRANSFERRED
 
 
-@pytest.mark.parametrize(
+@each(
     ("why", "rows", "name"),
     [
         (EndReason.CALLER_ENDED, ROWS, "contained"),

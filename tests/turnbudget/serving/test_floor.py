@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from floors import QUICK, SAYS, ask, call, open_tones, serving, until
 from hall import Table, hall, opener
+from laws import each
 
 from turnbudget.serving.admission import Load, Outlook, Prediction, judge
 from turnbudget.serving.config import ServeTable, TenantTable
@@ -37,7 +38,7 @@ EASY = Load(
 SLOW = Prediction(912_000, "p95 of the last 57 turns")
 
 
-@pytest.mark.parametrize(
+@each(
     ("load", "mode", "because"),
     [
         ({}, "full", ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from laws import each
 from provider import CLOSE, HOLD, provider, whole
 
 from turnbudget.agents.backends.anthropic import AnthropicBackend
@@ -73,7 +74,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("spec", REFUSED)
+@each("spec", REFUSED)
 def test_what_names_none_is_one_line(spec):
     with pytest.raises(ConfigError) as raised:
         open_backend(spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from laws import each
 
 from turnbudget.voice.asr.check import check_transcriber
 from turnbudget.voice.asr.scripted import ScriptedDictation, ScriptedTranscriber, Take
@@ -118,7 +119,7 @@ class Babbling(ScriptedDictation):
         self._changed()
 
 
-@pytest.mark.parametrize(
+@each(
     ("dictation", "promise"),
     [
         (Silent, "that the text is whole is told"),

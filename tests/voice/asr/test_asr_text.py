@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import pytest
+from laws import each
 
 from turnbudget.voice.asr.text import is_words, merge, normalise, spoken
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [".", " ", "", "…", "[BLANK_AUDIO]", "(wind blowing)", "<unk>", "[noise] .", "♪ la ♪".replace("la", "")],
 )
@@ -14,9 +14,7 @@ def test_what_nobody_said_is_no_words(text):
     assert not is_words(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["thank you", "yes", "you", "no no no", "the", "7", "uh", "예", "हाँ", "[noise] no"]
-)
+@each("text", ["thank you", "yes", "you", "no no no", "the", "7", "uh", "예", "हाँ", "[noise] no"])
 def test_a_short_answer_is_words(text):
     """ASR-12."""
     assert is_words(text)
@@ -40,7 +38,7 @@ def test_finals_that_go_on_are_joined_and_an_empty_one_erases_nothing():
     assert merge([".", "move my visit", "[noise]"]) == "move my visit"
 
 
-@pytest.mark.parametrize(
+@each(
     ("heard", "said"),
     [
         ("$132", "one hundred and thirty-two dollars."),

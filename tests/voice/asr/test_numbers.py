@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.asr.numbers import read_numbers
 
@@ -12,7 +12,7 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("spoken", "digits"),
     [
         ("seven seven oh one nine", "77019"),
@@ -34,9 +34,7 @@ def test_numbers_are_read_as_dictated(spoken, digits):
     assert read_numbers(spoken) == digits
 
 
-@pytest.mark.parametrize(
-    "spoken", ["oh", "oh i see", "oh no", "hundred", "and", "a hundred times", "double room"]
-)
+@each("spoken", ["oh", "oh i see", "oh no", "hundred", "and", "a hundred times", "double room"])
 def test_what_is_no_number_is_left_alone(spoken):
     """ASR-13."""
     assert read_numbers(spoken) == spoken

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from laws import each
 
 from turnbudget.voice.call.bargein import Interruption, Rules
 from turnbudget.voice.words.phrases_heard import ENGLISH
@@ -51,7 +52,7 @@ def kinds(changes):
     return [move for _, move in changes if move != "go on"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("voice_ms", "words"),
     [
         (300, "mhm"),
@@ -87,7 +88,7 @@ def test_okay_and_then_something_is_speech():
     assert one.verdict.answered
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     ["okay", "yes", "mhm", "right", "no", "thank you", "you", "no no no", "seven seven", "Ann Miller"],
 )
@@ -99,7 +100,7 @@ def test_after_our_question_every_word_is_an_answer(words):
     assert (one.verdict.text, one.verdict.kept, one.verdict.answered) == (words, True, True)
 
 
-@pytest.mark.parametrize("words", ["you", "no no no", "yes please", "fifteen", "no"])
+@each("words", ["you", "no no no", "yes please", "fifteen", "no"])
 def test_a_short_word_that_is_no_listeners_noise_reaches_the_dialogue(words):
     """ASR-12: while we speak as well."""
     one = stretch()
@@ -113,9 +114,9 @@ STOPS = [
 ]
 
 
-@pytest.mark.parametrize("words", STOPS)
-@pytest.mark.parametrize("answering", [False, True])
-@pytest.mark.parametrize("sounding", [SOUNDING, IN_FLIGHT])
+@each("words", STOPS)
+@each("answering", [False, True])
+@each("sounding", [SOUNDING, IN_FLIGHT])
 def test_a_stop_word_silences_the_moment_it_is_known(words, answering, sounding):
     """VAD-04: one word is enough, however short, and wants no answer."""
     one = stretch(sounding, answering=answering)
@@ -174,8 +175,8 @@ def test_without_any_text_the_length_of_the_voice_decides():
     assert one.verdict.answered
 
 
-@pytest.mark.parametrize("whole_ms", [120, 400, None])
-@pytest.mark.parametrize("text", ["", ".", "[noise]", "(coughs)", "um"])
+@each("whole_ms", [120, 400, None])
+@each("text", ["", ".", "[noise]", "(coughs)", "um"])
 def test_noise_pauses_at_most_and_the_reply_goes_on(whole_ms, text):
     """TURN-10: within 1 s, even if the recogniser never says that there was no word."""
     one = stretch()
@@ -337,7 +338,7 @@ def silent_after(voice_ms, silence_ms, *, whole):
     return one.silent((voice_ms + silence_ms) * MS, silence_ms * MS, "", whole=whole)
 
 
-@pytest.mark.parametrize(
+@each(
     ("move", "expected"),
     [
         (lambda: stretch().voice(149 * MS, 149 * MS), "go on"),

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 
 import pytest
+from laws import each
 
 from turnbudget.testing.stage import (
     ASK,
@@ -52,8 +53,8 @@ PHASES = {
 }
 
 
-@pytest.mark.parametrize(("given", "expected"), PHASES.values(), ids=PHASES)
-@pytest.mark.parametrize("how", ["the caller hangs up", "the run is cancelled"])
+@each(("given", "expected"), PHASES.values(), ids=PHASES)
+@each("how", ["the caller hangs up", "the run is cancelled"])
 async def test_whenever_the_call_ends_each_turn_has_a_row_and_no_task_is_left(given, expected, how):
     given = dict(given)
     at_us = given.pop("at") * MS

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 from aheads import Guesses
+from laws import each
 
 from turnbudget.testing.stage import (
     APOLOGY,
@@ -323,7 +324,7 @@ async def test_a_piece_that_never_comes_ends_the_reply_and_not_the_call():
     assert played.call.dangling == ()
 
 
-@pytest.mark.parametrize("given", [ValueError("no such table"), None, "", "🙂", 7])
+@each("given", [ValueError("no such table"), None, "", "🙂", 7])
 async def test_a_responder_that_gives_nothing_is_apologised_for_at_once(given):
     row = await one(ASK, responder=Answers((0, given)))
     assert (row.account.outcome, row.said) == ("failed", APOLOGY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import soundfile
+from laws import each
 from riff import tone, wav_bytes
 from sounds import (
     MS,
@@ -265,8 +266,8 @@ async def test_a_caller_who_hangs_up_in_a_word_leaves_no_utterance():
     assert heard.utterances == []
 
 
-@pytest.mark.parametrize("detector", [Energy, Silero])
-@pytest.mark.parametrize("nothing", ["zeros", "least bit", "hum", "line noise"])
+@each("detector", [Energy, Silero])
+@each("nothing", ["zeros", "least bit", "hum", "line noise"])
 async def test_what_is_no_speech_begins_nothing(detector, nothing):
     """ASR-04: 30 s of it, and a sentence after it that begins with its own first word."""
     sounds = {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 from sounds import MS, SECOND, Recorder, count, frames, listen, noise, on_time, scene, speak, voice
 
 from turnbudget.voice.errors import MissingEngine
@@ -133,8 +134,8 @@ async def test_a_hole_of_three_hundred_milliseconds_splits_no_turn():
     assert close(heard.turns[0][1], 2_000 * MS, 20)
 
 
-@pytest.mark.parametrize("line", ["stamps real time", "counts what it sends"])
-@pytest.mark.parametrize("hole", [0.25, 0.3, 0.5, 1.37, 6.0])
+@each("line", ["stamps real time", "counts what it sends"])
+@each("hole", [0.25, 0.3, 0.5, 1.37, 6.0])
 async def test_after_a_hole_speech_stands_where_the_clock_says(line, hole):
     """AUD-15: frames resume; the next turn's zero is right on a line of either kind."""
     after = 3.0 + hole
@@ -160,8 +161,8 @@ async def test_frames_held_up_and_then_delivered_at_once_keep_their_time():
     assert [round(ended / SECOND, 1) for _, ended, _ in heard.turns] == [1.1, 4.0]
 
 
-@pytest.mark.parametrize("held_ms", [250, 300, 400, 600])
-@pytest.mark.parametrize("since_ms", [1_310, 1_350, 1_500, 1_800])
+@each("held_ms", [250, 300, 400, 600])
+@each("since_ms", [1_310, 1_350, 1_500, 1_800])
 async def test_frames_held_up_behind_the_last_word_move_no_zero(since_ms, held_ms):
     """The silence is filled in meanwhile; what comes late stands behind it, and what was heard stays."""
     sound = scene(8, (0.5, voice(0.8)), (5.0, voice(0.8)), background=noise(8))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from laws import each
 from sounds import MS, SECOND, Recorder, frames, listen, speak
 
 from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
@@ -106,7 +106,7 @@ async def test_a_text_that_is_restated_is_told_once():
     ]
 
 
-@pytest.mark.parametrize("text", [".", " ", "…", "[BLANK_AUDIO]", "(wind blowing)", ""])
+@each("text", [".", " ", "…", "[BLANK_AUDIO]", "(wind blowing)", ""])
 async def test_a_text_without_words_is_no_text(text):
     """ASR-11: a lone "." is counted and handed on as nothing, be it final or partial."""
     heard = await heard_as(Take(text=text, partials=((0, text),)))
@@ -114,7 +114,7 @@ async def test_a_text_without_words_is_no_text(text):
     assert heard.ear.wordless == 1
 
 
-@pytest.mark.parametrize("text", ["you", "yes", "thank you", "no no no", "7"])
+@each("text", ["you", "yes", "thank you", "no no no", "7"])
 async def test_a_short_answer_is_an_answer(text):
     """ASR-12: what recognisers make up of noise is also what people say."""
     assert (await heard_as(Take(text=text))).texts == [text]

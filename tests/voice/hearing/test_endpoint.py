@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.hearing.endpoint import Began, Ended, Endpoint, Endpointing, Paused, WentOn
 from turnbudget.voice.sound import audio
@@ -89,9 +90,7 @@ def paused(settings=None):
     return endpoint
 
 
-@pytest.mark.parametrize(
-    ("asked_ms", "ends_ms"), [(0, 100), (99, 100), (100, 100), (400, 400), (3_000, 3_000), (9_000, 3_000)]
-)
+@each(("asked_ms", "ends_ms"), [(0, 100), (99, 100), (100, 100), (400, 400), (3_000, 3_000), (9_000, 3_000)])
 def test_a_pause_is_never_ended_sooner_nor_later_than_the_bounds_allow(asked_ms, ends_ms):
     """Whoever knows the words may ask for less than 100 ms, or more than 3 s: neither is given."""
     endpoint = paused()

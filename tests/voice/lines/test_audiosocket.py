@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 from two_ends import sound
 
 from turnbudget.voice.errors import ConfigError
@@ -100,7 +101,7 @@ def test_a_stream_that_begins_otherwise_is_refused_at_once(stream):
     assert dialect.audio(sound(160)) == ()
 
 
-@pytest.mark.parametrize(("kind", "rate"), RATES.items())
+@each(("kind", "rate"), RATES.items())
 def test_each_kind_has_the_rate_of_the_table(kind, rate):
     """TEL-15: 0x11 is 12 kHz and 0x12 is 16 kHz, whatever an older page said."""
     dialect = begun(rate)
@@ -178,9 +179,7 @@ def test_an_end_inside_a_message_is_noticed():
     )
 
 
-@pytest.mark.parametrize(
-    "bad", [UUID, b"\x03\x00\x00", b"\x03\x00\x02\x31\x32", b"\x03\x00\x01\xe9", b"\x05\0\0"]
-)
+@each("bad", [UUID, b"\x03\x00\x00", b"\x03\x00\x02\x31\x32", b"\x03\x00\x01\xe9", b"\x05\0\0"])
 def test_a_message_that_means_nothing_costs_itself(bad):
     """TEL-04: the call goes on."""
     events = begun().receive(bad + b"\x03\x00\x01*")

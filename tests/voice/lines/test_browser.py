@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 from two_ends import sound
 
 from turnbudget.voice.lines.browser import BYTES, Browser, pong, read_hello
@@ -34,7 +34,7 @@ def test_the_first_message_begins_the_call_and_its_token_is_not_shown():
     assert "t0k" not in repr(started)
 
 
-@pytest.mark.parametrize(
+@each(
     ("message", "why"),
     [
         (HELLO.replace("16000", "48000"), "frames of 320 samples at 48000 Hz"),
@@ -71,7 +71,7 @@ def test_a_frame_is_heard_with_its_place():
     assert heard.samples.tolist() == said.tolist()
 
 
-@pytest.mark.parametrize("size", [0, 1, 4, 5, 643, 645, 324, 1_288, 4_096])
+@each("size", [0, 1, 4, 5, 643, 645, 324, 1_288, 4_096])
 def test_a_frame_of_another_size_costs_itself(size):
     dialect = begun()
     (odd,) = dialect.receive(bytes(size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laws import each
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
 from turnbudget.voice.lines.chan_websocket import FORMATS, ChanWebsocket
@@ -98,8 +99,8 @@ def test_no_command_is_longer_than_asterisk_reads():
     assert ends.far.refused == []
 
 
-@pytest.mark.parametrize("form", ["ulaw", "slin", "slin16"])
-@pytest.mark.parametrize("plain", [False, True])
+@each("form", ["ulaw", "slin", "slin16"])
+@each("plain", [False, True])
 def test_a_reply_sent_at_once_is_heard_whole_and_its_mark_comes_when_it_was(form, plain):
     """5 s at once: Asterisk paces, and tells to the frame when it has been played."""
     ends = call(form, plain=plain)
@@ -196,7 +197,7 @@ def test_a_caller_is_heard_and_may_be_silent_without_frames():
     assert ends.told(Dtmf, Hangup) == [Dtmf("4"), Hangup("the socket was closed")]
 
 
-@pytest.mark.parametrize(("form", "rate"), [(form, rate) for form, (_, rate) in FORMATS.items()])
+@each(("form", "rate"), [(form, rate) for form, (_, rate) in FORMATS.items()])
 def test_each_format_has_its_rate(form, rate):
     dialect = PcmWebsocket(ChanWebsocket())
     size = rate // 50 * (1 if form.endswith("aw") else 2)
@@ -213,13 +214,13 @@ def test_a_format_that_cannot_be_used_is_refused_in_words(form):
     assert odd.why.startswith(f"format {form[:20]!r} cannot be used; dial c(ulaw) or c(alaw)")
 
 
-@pytest.mark.parametrize("size", [0, -160, 39, 70_000, 1e9])
+@each("size", [0, -160, 39, 70_000, 1e9])
 def test_a_frame_of_no_sensible_size_is_no_start(size):
     (odd,) = PcmWebsocket(ChanWebsocket()).receive(START.replace(":160", f":{size}"))
     assert isinstance(odd, Odd)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"event":"MEDIA_MARK_PROCESSED","correlation_id":"99"}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laws import each
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
 from turnbudget.voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
@@ -151,7 +152,7 @@ def test_a_listen_that_cannot_be_used_is_refused_in_words(old, new):
     assert "mono at (8000, 16000, 24000, 48000, 64000) is understood" in odd.why
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"type":"mark","data":{"name":"99","event":"playout"}}',

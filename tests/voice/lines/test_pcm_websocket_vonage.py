@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from laws import each
 from two_ends import FRAME_US, MS, TwoEnds, sound, voiced
 
 from turnbudget.voice.lines.dialect import CallInfo, Dtmf, Hangup, MarkPlayed, Odd, Started
@@ -94,7 +95,7 @@ def test_a_content_that_cannot_be_used_is_refused_in_words(content):
     assert odd == Odd("a content-type that is not audio/l16 at 8, 16 or 24 kHz", fatal=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"event":"websocket:notify","payload":{"mark":"99"}}',

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.transcriber import Word
@@ -216,7 +217,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("fault", "promise"), FAULTS.items(), ids=FAULTS)
+@each(("fault", "promise"), FAULTS.items(), ids=FAULTS)
 async def test_the_check_finds(fault, promise):
     with pytest.raises(BrokenPromise) as caught:
         await check_line(Bad(fault))

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.twilio import TwilioDialect
@@ -72,7 +73,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("bad", MALFORMED.values(), ids=MALFORMED)
+@each("bad", MALFORMED.values(), ids=MALFORMED)
 def test_a_malformed_message_costs_itself(bad):
     """TEL-04: dropped and counted; the call goes on."""
     dialect = began()
@@ -142,7 +143,7 @@ def test_a_start_without_a_stream_id_is_refused():
     assert dialect.audio(np.ones(160, np.int16)) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("messages", "kinds"),
     [
         (['{"event":"connected"}', message("stop")], [Hangup]),
@@ -222,7 +223,7 @@ def test_our_own_track_is_not_the_caller():
     assert [event.at for event in events] == list(range(0, 1_600, 160))
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "rate", "name"),
     [
         ("audio/x-mulaw", 8_000, "mulaw"),
@@ -245,7 +246,7 @@ def test_the_start_message_says_how_sound_is_written(said, rate, name):
     assert dialect.abilities.rate == int(rate or 24_000)
 
 
-@pytest.mark.parametrize(
+@each(
     "form",
     [
         {"encoding": "G722"},

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Started
@@ -53,7 +54,7 @@ class Both:
         return [(at, event) for at, event in self.told if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+@each("vendor", VENDORS.values(), ids=VENDORS)
 def test_a_reply_is_heard_and_its_mark_says_when(vendor):
     both = Both(vendor, FarCall(parameters={"tenant": "acme", "token": "t0k"}))
     (_, begun) = both.of(Started)[0]
@@ -67,7 +68,7 @@ def test_a_reply_is_heard_and_its_mark_says_when(vendor):
     assert np.abs(heard.astype(int) - reply).max() <= 8_000 / 32 + 8
 
 
-@pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
+@each("vendor", VENDORS.values(), ids=VENDORS)
 def test_what_the_caller_says_arrives_in_its_place(vendor):
     both = Both(vendor)
     said = tone(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.lines.twilio_webhook import same, sign, signed_request, signed_upgrade
@@ -35,8 +36,8 @@ def test_a_form_is_signed_as_twilio_documents_it():
     assert signed_request("12345", signature, "https://mycompany.com", "/myapp.php?foo=1&bar=2", form.items())
 
 
-@pytest.mark.parametrize("origin", [ORIGIN, f"{ORIGIN}/", f"{ORIGIN}:443", "wss://calls.example.com"])
-@pytest.mark.parametrize("target", ["/twilio/ws", "/twilio/ws/"])
+@each("origin", [ORIGIN, f"{ORIGIN}/", f"{ORIGIN}:443", "wss://calls.example.com"])
+@each("target", ["/twilio/ws", "/twilio/ws/"])
 def test_an_upgrade_is_signed_for_wss_with_or_without_port_and_slash(origin, target):
     """TEL-07"""
     assert signed_upgrade(KEY, VECTOR, origin, target)
@@ -44,7 +45,7 @@ def test_an_upgrade_is_signed_for_wss_with_or_without_port_and_slash(origin, tar
     assert signed_upgrade(KEY, with_port, origin, target)
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://calls.example.com/twilio/ws",
@@ -82,7 +83,7 @@ def test_a_request_is_signed_with_its_fields_in_any_order():
     assert not signed_upgrade(KEY, signature, ORIGIN, "/twilio/call")
 
 
-@pytest.mark.parametrize("signature", ["", VECTOR[:-1], VECTOR + "=", VECTOR.lower(), "é", "\ud800"])
+@each("signature", ["", VECTOR[:-1], VECTOR + "=", VECTOR.lower(), "é", "\ud800"])
 def test_no_signature_and_half_a_one_are_none(signature):
     """TEL-07"""
     assert not signed_upgrade(KEY, signature, ORIGIN, "/twilio/ws")
@@ -93,9 +94,7 @@ def test_without_a_token_nobody_is_let_in():
     assert not signed_upgrade("", sign("", "wss://calls.example.com/twilio/ws"), ORIGIN, "/twilio/ws")
 
 
-@pytest.mark.parametrize(
-    "origin", ["", "calls.example.com", "ftp://calls.example.com", "https://", "https://a:b"]
-)
+@each("origin", ["", "calls.example.com", "ftp://calls.example.com", "https://", "https://a:b"])
 def test_a_public_address_that_is_none_is_a_fault_of_the_configuration(origin):
     with pytest.raises(ConfigError, match="public address"):
         signed_upgrade(KEY, VECTOR, origin, "/twilio/ws")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.twilio import TwilioDialect
@@ -63,7 +64,7 @@ def lines_of(path):
     return [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+@each("path", TRANSCRIPTS, ids=lambda path: path.stem)
 def test_a_call_goes_as_its_vendor_documents_it(path):
     """TEL-01, TEL-12, TEL-19: clear, marks that prove nothing behind it, keys, our own track."""
     lines = lines_of(path)

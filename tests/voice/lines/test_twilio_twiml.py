@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.lines.twilio_messages import TELNYX
@@ -76,9 +77,7 @@ def test_plivo_is_told_the_same_in_its_own_words():
         plivo_stream(URL, headers="a" * 513)
 
 
-@pytest.mark.parametrize(
-    "url", [f"{URL}?token=t0k", f"{URL}#t0k", "https://calls.example.com/t0k", "/t0k", ""]
-)
+@each("url", [f"{URL}?token=t0k", f"{URL}#t0k", "https://calls.example.com/t0k", "/t0k", ""])
 def test_an_address_the_carrier_would_not_take_is_refused(url):
     """TEL-06: a query never arrives; and no message shows what may be a token."""
     with pytest.raises(ConfigError) as told:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.sound import audio
 
@@ -53,7 +53,7 @@ def test_a_fade_begins_and_ends_at_zero_and_leaves_the_middle():
     assert (sound == 10_000).all()
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 79, 80, 81, 159])
+@each("size", [0, 1, 2, 79, 80, 81, 159])
 def test_a_sound_shorter_than_its_fades_is_faded_still(size):
     faded = audio.fade(np.full(size, 10_000, np.int16), began=True, ended=True)
     assert faded.size == size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laws import each
 from sounds import MS, SECOND, count, noise, to_int16, voice
 
 from turnbudget.testing.stage import StageLine, began, checked, play, says, stays
@@ -45,8 +46,8 @@ def mixed(seconds, *sounds):
     return to_int16(wave)
 
 
-@pytest.mark.parametrize("db", [-6, -18, -35])
-@pytest.mark.parametrize("lag_ms", [20, 150, 420])
+@each("db", [-6, -18, -35])
+@each("lag_ms", [20, 150, 420])
 def test_what_comes_back_is_masked_to_the_end_of_its_tail(db, lag_ms):
     theirs = mixed(10, (0, back(OURS, db=db, lag_us=lag_ms * MS)), (0, noise(10, -75)))
     echo = Echo()

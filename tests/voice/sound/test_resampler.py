@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.sound.encoding import to_float
@@ -19,8 +20,8 @@ RATES = [
 ]
 
 
-@pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize(("source", "target"), RATES)
+@each("live", [True, False])
+@each(("source", "target"), RATES)
 def test_silence_stays_digital_silence(source, target, live):
     resampler = Resampler(source, target, live=live)
     out = [resampler.feed(np.zeros(source // 50, np.float32)) for _ in range(50)] + [resampler.flush()]
@@ -28,7 +29,7 @@ def test_silence_stays_digital_silence(source, target, live):
     assert sum(map(len, out)) == target
 
 
-@pytest.mark.parametrize(("source", "target"), RATES)
+@each(("source", "target"), RATES)
 def test_a_live_leg_holds_back_30_ms_at_most(source, target):
     resampler = Resampler(source, target, live=True)
     sound = to_float(np.random.default_rng(7).integers(-9_000, 9_000, source).astype(np.int16))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 from riff import tone, wav_bytes
 
 from turnbudget.voice.errors import AudioError
@@ -34,8 +35,8 @@ def test_a_piece_may_end_inside_a_sample():
     assert (through(Stream(16_000), cut(data, [4_063, 1_697, 1, 3, 640])) == sound).all()
 
 
-@pytest.mark.parametrize("rate", [8_000, 16_000, 24_000, 44_100])
-@pytest.mark.parametrize("name", ["pcm16", "mulaw", "alaw", "float32"])
+@each("rate", [8_000, 16_000, 24_000, 44_100])
+@each("name", ["pcm16", "mulaw", "alaw", "float32"])
 def test_a_stream_in_pieces_is_the_stream_in_one(rate, name):
     """AUD-10"""
     data = called(name).encode(np.random.default_rng(4).integers(-20_000, 20_000, rate // 4).astype(np.int16))

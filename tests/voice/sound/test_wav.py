@@ -8,6 +8,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 from riff import chunk, fmt, riff
 
 from turnbudget.voice.errors import AudioError
@@ -111,7 +112,7 @@ def test_a_file_that_ends_before_its_samples_says_so():
         wav.parse(riff(chunk(b"fmt ", fmt())))
 
 
-@pytest.mark.parametrize(
+@each(
     ("form", "fault"),
     [
         (fmt(channels=0), "0 channels"),

@@ -7,9 +7,9 @@ import random
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.testing.stage import StageLine, speech
 from turnbudget.voice.asr.reference import Reference
@@ -106,7 +106,7 @@ async def cut_after(stage, us, *pieces):
     return playing
 
 
-@pytest.mark.parametrize("cut_ms", [1, 507, 512, 519, 520, 987])
+@each("cut_ms", [1, 507, 512, 519, 520, 987])
 async def test_a_cut_in_mid_wave_fades_within_a_frame_and_does_not_click(cut_ms):
     """TTS-13: no step between neighbouring samples reaches 2000."""
     stage = Stage()

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from laws import each
 
 from turnbudget.voice.errors import BrokenPromise, TtsError
 from turnbudget.voice.sound import audio
@@ -35,7 +36,7 @@ class Broken(ScriptedSynthesizer):
         raise TtsError(f"out of order: {text!r} in {budget}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "finding"),
     [
         ({"samples": audio.silence(3_200)}, "not audible"),

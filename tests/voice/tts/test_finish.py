@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.sound import audio
@@ -23,7 +24,7 @@ def pitch(sound):
     return float(spectrum.argmax()) * audio.RATE / sound.size
 
 
-@pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000])
+@each("rate", [8_000, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000])
 def test_a_tone_keeps_its_pitch_and_length_at_any_rate(rate):
     """TTS-12: 1.0 s of 440 Hz stays that, whatever the sound's own rate is."""
     sound = finish(tone(1.0, rate), rate, TEXT)
@@ -82,7 +83,7 @@ def test_stereo_becomes_mono():
     assert sound.samples.ndim == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("samples", "rate"),
     [
         (np.zeros(0, np.float32), 16_000),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.time import clock
 from turnbudget.voice.words.openend import KINDS, open_end
@@ -39,31 +40,31 @@ OVER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HESITATIONS)
+@each("text", HESITATIONS)
 def test_a_hesitation_is_no_end(text):
     """VAD-02: a thinking pause with "uh" is not taken for the end."""
     assert open_end(text).kind == "hesitation"
 
 
-@pytest.mark.parametrize("text", UNFINISHED)
+@each("text", UNFINISHED)
 def test_half_a_clause_is_no_end(text):
     """VAD-02: "can you change the" goes on, and a full stop by the recogniser ends nothing."""
     assert open_end(text).kind == "unfinished"
 
 
-@pytest.mark.parametrize("text", DIGITS)
+@each("text", DIGITS)
 def test_digits_are_being_dictated(text):
     """VAD-01: a pause between digits is no end."""
     assert open_end(text).kind == "digits"
 
 
-@pytest.mark.parametrize("text", SPELLED)
+@each("text", SPELLED)
 def test_letters_are_being_spelled(text):
     """VAD-01: the same of letters."""
     assert open_end(text).kind == "spelling"
 
 
-@pytest.mark.parametrize("text", OVER)
+@each("text", OVER)
 def test_what_is_said_is_said(text):
     assert open_end(text) is None
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.words.phrases_heard import ENGLISH, WordClasses, plain_words, sense_of, word_classes
 
@@ -27,26 +27,24 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("sense", "text"), [(sense, text) for sense, texts in TABLE.items() for text in texts]
-)
+@each(("sense", "text"), [(sense, text) for sense, texts in TABLE.items() for text in texts])
 def test_what_a_whole_text_means(sense, text):
     assert sense_of(text, ENGLISH, whole=True) == sense
 
 
-@pytest.mark.parametrize("text", ["don't", "makes", "okay i", "mm hmm that makes", "no", "are you", "hold"])
+@each("text", ["don't", "makes", "okay i", "mm hmm that makes", "no", "are you", "hold"])
 def test_words_that_may_yet_become_harmless_are_open(text):
     """VAD-03, VAD-04: a recogniser shows "makes" before "makes sense", and "don't" before "don't stop"."""
     assert sense_of(text, ENGLISH, whole=False) == "open"
 
 
-@pytest.mark.parametrize("text", ["what", "i want", "makes me", "seven", "wait i", "don't know"])
+@each("text", ["what", "i want", "makes me", "seven", "wait i", "don't know"])
 def test_content_is_speech_though_more_may_come(text):
     assert sense_of(text, ENGLISH, whole=False) == "speech"
 
 
-@pytest.mark.parametrize("negation", ["don't", "Don’t", "do not", "never", "please don't"])
-@pytest.mark.parametrize("stop", ["stop", "stop talking", "wait"])
+@each("negation", ["don't", "Don’t", "do not", "never", "please don't"])
+@each("stop", ["stop", "stop talking", "wait"])
 def test_a_stop_that_is_negated_asks_us_to_go_on(negation, stop):
     """VAD-04."""
     assert sense_of(f"{negation} {stop}", ENGLISH, whole=True) == "backchannel"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.words.same import same
 
 
-@pytest.mark.parametrize(
+@each(
     ("guessed", "final"),
     [
         ("whats my balance", "What's my balance?"),
@@ -42,7 +42,7 @@ def test_what_is_only_written_otherwise_is_the_same(guessed, final):
     assert same(final, guessed)
 
 
-@pytest.mark.parametrize(
+@each(
     ("guessed", "final"),
     [
         ("what's my balance", "what's my balance on Friday"),

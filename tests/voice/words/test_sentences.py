@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.words.sentences import FIRST, LIMIT, Sentences, pack, split
 
@@ -32,7 +33,7 @@ def test_abbreviations_and_initials_end_no_sentence():
     assert split(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "pieces"),
     [
         ("It is 3.5 percent. That is $12.50.", ["It is 3.5 percent.", "That is $12.50."]),

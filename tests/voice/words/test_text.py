@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from turnbudget.voice.time import clock
 from turnbudget.voice.words.text import pronounceable, speakable
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "spoken"),
     [
         ("# Your order\nIt is **on its way**.", "Your order. It is on its way."),
@@ -36,9 +37,7 @@ def test_what_is_written_for_the_eye_is_not_read_out(written, spoken):
     assert speakable(written) == spoken
 
 
-@pytest.mark.parametrize(
-    "text", ["", "  \n", ".", "---", "😀", "```\ncode\n```", "https://a.example/", "<|im_end|>", "你好"]
-)
+@each("text", ["", "  \n", ".", "---", "😀", "```\ncode\n```", "https://a.example/", "<|im_end|>", "你好"])
 def test_text_without_a_word_is_empty(text):
     """TTS-05: so that it never reaches an engine."""
     assert speakable(text) == ""
@@ -60,7 +59,7 @@ def test_a_voice_for_english_is_given_latin_letters_only():
     assert speakable("नमस्ते, आप कैसे हैं?", other_scripts=True) == "नमस्ते, आप कैसे हैं?"
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "spoken"),
     [
         (

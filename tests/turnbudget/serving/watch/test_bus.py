@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from laws import each
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from sample_run import turn
@@ -263,7 +264,7 @@ async def test_texts_are_told_where_they_are_asked_for():
     assert queued(bus)[-1]["row"]["heard"] == "savings"
 
 
-@pytest.mark.parametrize(
+@each(
     "payload",
     [
         b"",
