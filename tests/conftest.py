@@ -9,6 +9,7 @@ import socket
 import threading
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from turnbudget.voice.asr import moonshine
@@ -16,11 +17,34 @@ from turnbudget.voice.hearing.vad import Silero
 from turnbudget.voice.time import clock
 from turnbudget.voice.tts import pyttsx3
 
+LENIENT = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+"""No example fails for being slow: that says what else the machine does."""
+hypothesis.settings.register_profile("lenient", **LENIENT)
+hypothesis.settings.register_profile(
+    "unshrunk", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], database=None, **LENIENT
+)
+"""For who asks only whether a test fails (bench/mutants.py): nothing is simplified, nothing remembered."""
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "lenient"))
+
 
 def pytest_configure():
     """Let Ctrl-C mean what it means in a terminal: a shell starts its background jobs with it ignored."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Say last, before pytest's own closing line, what the runs of scripts/test before this one came to."""
+    given = yield
+    noted = os.environ.get("TURNBUDGET_TEST_RUNS")
+    if noted and not hasattr(terminalreporter.config, "workerinput"):
+        runs = Path(noted)
+        before = runs.read_text("utf-8")
+        terminalreporter.write(before)
+        counts = ", ".join(text for text, _ in terminalreporter.build_summary_stats_line()[0])
+        runs.write_text(f"{before}in parallel, before this: {counts}\n", "utf-8")
+    return given
 
 
 @pytest.hookimpl(tryfirst=True)
