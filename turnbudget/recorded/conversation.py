@@ -31,6 +31,8 @@ APART_US: Final = 300 * clock.MS
 """Stretches of voice closer together than this are one."""
 SHORTEST_US: Final = 200 * clock.MS
 """Voice shorter than this (µs) in which no recogniser finds a word is a breath or a click, and no turn."""
+BACKCHANNEL_US: Final = 1_000 * clock.MS
+"""Longest sound of the caller over the agent (µs) that may be a backchannel: "mhm", "okay, right"."""
 TURN_SILENCE_US: Final = 1_500 * clock.MS
 """Silence of the caller (µs) that ends a turn where the recording does not hold the agent's side."""
 
@@ -68,6 +70,19 @@ class Conversation:
         """Whether the agent's side is not in the recording: where a turn ended is then a guess."""
         return not self.agent_speech
 
+    @property
+    def backchannels(self) -> tuple[Segment, ...]:
+        """What the caller sounded over the agent, who spoke on: a short sign of listening, no turn."""
+        return tuple(
+            segment
+            for segment in self.caller_speech
+            if segment.ended_us - segment.began_us <= BACKCHANNEL_US
+            and any(
+                one.began_us < segment.began_us and segment.ended_us < one.ended_us
+                for one in self.agent_speech
+            )
+        )
+
     def turns(self) -> list[tuple[Segment, ...]]:
         """Return the caller's segments by turn: one ends where the agent begins to speak.
 
@@ -75,7 +90,9 @@ class Conversation:
         """
         turns: list[list[Segment]] = []
         last: Segment | None = None
-        for segment in sorted(self.caller_speech, key=lambda segment: segment.began_us):
+        aside = set(map(id, self.backchannels))
+        spoken = (segment for segment in self.caller_speech if id(segment) not in aside)
+        for segment in sorted(spoken, key=lambda segment: segment.began_us):
             if self.one_sided:
                 goes_on = last is not None and segment.began_us - last.ended_us < self.turn_silence_us
             else:

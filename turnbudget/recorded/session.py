@@ -88,6 +88,7 @@ class Session:
             audio=self._written.audio,
             ended=self._call.ended or "broken off",
             recorded=self._recorded,
+            backchannels=len(self._conversation.backchannels),
             not_replayed=self._recorded - self._replayed,
             notes=tuple(map(legible, (*self._conversation.notes, *self._short()))),
             task=self._task(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from turnbudget.recorded import sides
 from turnbudget.recorded.conversation import TURN_SILENCE_US, Conversation, segments_of
 from turnbudget.voice.errors import AudioError, UsageError
 from turnbudget.voice.hearing.ear import HIGH
@@ -93,6 +94,17 @@ def _detected(  # noqa: PLR0913, PLR0917 - what a conversation is made of
 ) -> Conversation:
     if reading.vad is None:
         raise UsageError("has no transcript, and no detector may listen to it", where=source)
+    if sides.same(caller, agent):
+        raise AudioError(
+            "both channels hold the same sound, so nobody can tell who speaks",
+            where=source,
+            remedy="give a recording with a side a channel, or the caller's side alone",
+        )
+    (caller, ours), (agent, theirs) = sides.without(caller, agent), sides.without(agent, caller)
+    if ours:
+        notes = (*notes, f"the agent's voice in the caller's channel ({ours}) was taken out")
+    if theirs:
+        notes = (*notes, f"the caller's voice in the agent's channel ({theirs}) was taken out")
     caller_speech = segments_of(voiced(caller, reading.vad()))
     if not caller_speech:
         raise AudioError(

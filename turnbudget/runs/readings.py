@@ -80,6 +80,8 @@ def headline(summary: Summary) -> Iterator[str]:
         yield "no caller turns"
     if summary.not_replayed:
         yield f"  not replayed  {_dropped(summary.calls)}"
+    if backchannels := sum(call.backchannels for call in summary.calls):
+        yield f"  backchannels  {backchannels} recorded over the agent, who spoke on: no turns"
     if early:
         yield f"  {early} of the others: the caller took the turn back inside the budget, before any sound"
     yield f"  first answer within 200 ms  {good(summary.under_200)}"

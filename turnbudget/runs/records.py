@@ -232,6 +232,8 @@ class CallRecord(Record, frozen=True, kw_only=True):
     """Turns of the caller that the recording holds; 0 for a live call."""
     not_replayed: int = 0
     """Of those, the turns that the call ended before (``ended`` says why): they have no row."""
+    backchannels: int = 0
+    """What the recorded caller sounded over the agent, who spoke on: no turns, owed no answer."""
     notes: tuple[str, ...] = ()
     """What was odd about the recording, and how it was taken: nothing that kept it from being replayed."""
     task: TaskRecord | None = None

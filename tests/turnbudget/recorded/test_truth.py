@@ -192,3 +192,56 @@ def test_a_run_stays_in_the_folder_of_runs(tmp_path, name):
     assert result.exit_code == 2
     assert "is no name of a folder" in result.stderr
     assert sorted(one.name for one in tmp_path.rglob("*") if one.is_file()) == ["a.wav"]
+
+
+def voices(tmp_path, lines, seconds, db=None, late_ms=150):
+    """A stereo call in which the agent's voice is a noise, and leaks *db* into the caller's side."""
+    both, rate = soundfile.read(stereo(tmp_path / "both.wav", lines, seconds=seconds), dtype="int16")
+    loud = np.convolve(np.abs(both[:, 1].astype(float)), np.ones(80) / 80, "same")
+    agent = np.random.default_rng(5).normal(0, 1, loud.size) * loud
+    caller = both[:, 0].astype(float)
+    if db is not None:
+        late = round(late_ms * rate / 1000)
+        caller[late:] += agent[:-late] * 10 ** (db / 20)
+    path = tmp_path / "call.wav"
+    sides = np.column_stack((caller, agent))
+    soundfile.write(path, np.clip(np.rint(sides), -32_768, 32_767).astype(np.int16), rate)
+    return path
+
+
+@pytest.mark.parametrize("db", [-18, -30])
+def test_the_agents_voice_in_the_callers_channel_is_no_turn(tmp_path, db):
+    run = replay(voices(tmp_path, *talk(900), db), tmp_path / "run", ENERGY)
+    assert run.summary.calls[0].recorded == len(caller_turns(run)) == 4
+    (note,) = [note for note in run.summary.calls[0].notes if "was taken out" in note]
+    assert f"the agent's voice in the caller's channel (150 ms late, {db} dB)" in note
+
+
+def test_channels_without_a_leak_are_left_as_they_are(tmp_path):
+    run = replay(voices(tmp_path, *talk(900)), tmp_path / "run", ENERGY)
+    assert run.summary.calls[0].recorded == 4
+    assert not any("was taken out" in note for note in run.summary.calls[0].notes)
+
+
+def test_one_sound_on_both_channels_is_refused_for_nobody_can_tell_who_speaks(tmp_path):
+    path = voices(tmp_path, *talk(900))
+    sound, rate = soundfile.read(path, dtype="int16")
+    mixed = sound.sum(axis=1, dtype=np.int32).clip(-32_768, 32_767).astype(np.int16)
+    soundfile.write(path, np.column_stack((mixed, mixed // 2)), rate)
+    with pytest.raises(UsageError, match="both channels hold the same sound"):
+        replay(path, tmp_path / "run", ENERGY)
+
+
+def test_what_is_sounded_over_the_agent_is_a_backchannel_and_no_turn(tmp_path):
+    lines = (
+        Line("caller", "one two three", 500),
+        Line("agent", "a b c d e f g h i j k l m n o p", 2_000),
+        Line("caller", "mhm", 2_900),
+        Line("caller", "mhm", 4_000),
+        Line("caller", "mhm", 5_000),
+        Line("caller", "that is fine", 7_000),
+        Line("agent", "good", 8_600),
+    )
+    run = replay(recording(tmp_path, lines, 11.0), tmp_path / "run", ENERGY)
+    record = run.summary.calls[0]
+    assert (record.recorded, record.backchannels, len(caller_turns(run))) == (2, 3, 2)
