@@ -200,7 +200,14 @@ async def troubled(local: Mosquitto) -> None:
             began = clock.now()
             said = f"{names()[number % WORKERS]} {number}"
             budget, sound = Budget.of(PATIENCE_US), Budget.of(SOUND_US)
-            question = Question(said, tuple(history[-20:]), budget, Ledger(began), crew, sound)
+            question = Question(
+                said=said,
+                history=tuple(history[-20:]),
+                budget=budget,
+                notes=Ledger(began),
+                crew=crew,
+                sound_by=sound,
+            )
             reply = await council.answer(question)
             times.append(clock.now() - began)
             lost += reply is None

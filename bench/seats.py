@@ -73,7 +73,16 @@ async def together(seats: int, policy: str) -> list[int]:
             history = HISTORY[: 2 * (turn % 10)]
             within = Budget.of(SECOND)
             ledger = Ledger(clock.now())
-            await council.answer(Question("what is my balance", history, within, ledger, crew, within))
+            await council.answer(
+                Question(
+                    said="what is my balance",
+                    history=history,
+                    budget=within,
+                    notes=ledger,
+                    crew=crew,
+                    sound_by=within,
+                )
+            )
 
         return await turns(ask)
 

@@ -51,7 +51,11 @@ def fill(store: Store, voice: Synthesizer, texts: Sequence[str]) -> None:
     sound = tone(LONG)
     onset = audio.first_audible(sound) or 0
     for text in texts:
-        store.write(Key(text, voice.name, voice.voice), Speech(text, sound, onset, voice.voice), "")
+        store.write(
+            Key(text, voice.name, voice.voice),
+            Speech(text=text, samples=sound, onset=onset, voice=voice.voice),
+            "",
+        )
 
 
 def each(ask: Callable[[str], object], texts: Sequence[str]) -> float:

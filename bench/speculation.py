@@ -117,7 +117,17 @@ async def head_starts(voice: Synthesizer) -> tuple[list[int], int]:
     make, shelf = await clock.offload(open_bank), Shelf(voice)
     async with Crew() as crew:
         budget = Budget.of(SECOND)
-        reply = await make().answer(Question(WISH, (), budget, Ledger(clock.now()), crew, budget, guess=True))
+        reply = await make().answer(
+            Question(
+                said=WISH,
+                history=(),
+                budget=budget,
+                notes=Ledger(clock.now()),
+                crew=crew,
+                sound_by=budget,
+                guess=True,
+            )
+        )
         await shelf.keep(reply.text if reply else SAYS)
         used = clock.cpu()
         took = [await head_start(make(), shelf, crew) for _ in range(STARTS)]
@@ -137,7 +147,9 @@ async def head_start(council: Council, shelf: Shelf, crew: Crew) -> int:
         if silence_us == BOUNDS.settled_us:
             chosen.set()
 
-    question = Question(WISH, (), budget, draft, crew, budget, guess=True)
+    question = Question(
+        said=WISH, history=(), budget=budget, notes=draft, crew=crew, sound_by=budget, guess=True
+    )
     speculation.paused(question, draft, wait, audio.silence(0))
     await chosen.wait()
     took = clock.now() - began

@@ -98,7 +98,15 @@ def unpack(whole: bytes, wanted: Key) -> tuple[Title, Speech]:
     samples = np.frombuffer(whole, "<i2", facts.samples, start)
     if audio.first_audible(samples[: facts.onset + 1]) != facts.onset:
         raise Corrupt("it is not heard from where it should be")
-    speech = Speech(key.text, samples, facts.onset, key.voice, facts.padding_us, facts.cost_us, facts.doubt)
+    speech = Speech(
+        text=key.text,
+        samples=samples,
+        onset=facts.onset,
+        voice=key.voice,
+        padding_us=facts.padding_us,
+        cost_us=facts.cost_us,
+        doubt=facts.doubt,
+    )
     return Title(key, facts.made, len(whole)), speech
 
 

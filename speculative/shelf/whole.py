@@ -28,7 +28,16 @@ def whole(text: str, speeches: Sequence[Speech]) -> Speech:
     cost = sum(speech.cost_us for speech in speeches)
     doubt = next((speech.doubt for speech in speeches if speech.doubt), "")
     cpu = sum(speech.cpu_us for speech in speeches)
-    return Speech(text, audio.join(parts[1:]), first.onset, first.voice, first.padding_us, cost, doubt, cpu)
+    return Speech(
+        text=text,
+        samples=audio.join(parts[1:]),
+        onset=first.onset,
+        voice=first.voice,
+        padding_us=first.padding_us,
+        cost_us=cost,
+        doubt=doubt,
+        cpu_us=cpu,
+    )
 
 
 def every_piece(text: str, held: Callable[[str], bool]) -> bool:

@@ -106,12 +106,12 @@ class Table:
     def question(self, said, *, first_us=FIRST_US, last_us=LAST_US, **more):
         self.ledger = Ledger(clock.now())
         return Question(
-            said,
-            tuple(self.history),
-            Budget.of(last_us),
-            self.ledger,
-            self.crew,
-            Budget.of(first_us),
+            said=said,
+            history=tuple(self.history),
+            budget=Budget.of(last_us),
+            notes=self.ledger,
+            crew=self.crew,
+            sound_by=Budget.of(first_us),
             **more,
         )
 

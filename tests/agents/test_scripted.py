@@ -28,7 +28,11 @@ TABLE = ScriptedResponder(
 
 async def ask(said, table=TABLE, *, guess=False):
     within = Budget.of(SECOND)
-    return await table.answer(Question(said, (), within, Ledger(0), Crew(), within, guess=guess))
+    return await table.answer(
+        Question(
+            said=said, history=(), budget=within, notes=Ledger(0), crew=Crew(), sound_by=within, guess=guess
+        )
+    )
 
 
 async def took(said, **how):

@@ -31,7 +31,15 @@ class Asked:
     async def ask(self, said, *history, guess=False, last_us=5 * SECOND):
         budget = Budget.of(last_us)
         lines = tuple(Said("agent", text) for text in history)
-        question = Question(said, lines, budget, Ledger(clock.now()), self.crew, budget, guess=guess)
+        question = Question(
+            said=said,
+            history=lines,
+            budget=budget,
+            notes=Ledger(clock.now()),
+            crew=self.crew,
+            sound_by=budget,
+            guess=guess,
+        )
         reply = await self.responder.answer(question)
         async with contextlib.aclosing(reply.rest) as rest:
             return " ".join([reply.text, *[text async for text in rest]])

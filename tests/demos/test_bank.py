@@ -27,7 +27,14 @@ async def talk(council, *said):
     async with Crew() as crew:
         for text in said:
             budget = Budget.of(5 * clock.SECOND)
-            asked = Question(text, tuple(history), budget, Ledger(clock.now()), crew, sound_by=budget)
+            asked = Question(
+                said=text,
+                history=tuple(history),
+                budget=budget,
+                notes=Ledger(clock.now()),
+                crew=crew,
+                sound_by=budget,
+            )
             reply = await council.answer(asked)
             spoken = " ".join([reply.text, *[piece async for piece in reply.rest]])
             history += [Said("caller", text), Said("agent", spoken)]

@@ -28,7 +28,15 @@ class Talk:
     async def ask(self, text, *, guess):
         budget = Budget.of(5 * clock.SECOND)
         notes = Ledger(clock.now())
-        asked = Question(text, tuple(self.history), budget, notes, self.crew, sound_by=budget, guess=guess)
+        asked = Question(
+            said=text,
+            history=tuple(self.history),
+            budget=budget,
+            notes=notes,
+            crew=self.crew,
+            sound_by=budget,
+            guess=guess,
+        )
         return await self.council.answer(asked)
 
     async def settled(self, text):

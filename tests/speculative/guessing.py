@@ -85,7 +85,14 @@ class Talk:
         number, self.zero_us = self.pauses, clock.now() if zero_us is None else zero_us
         draft, budget = Ledger(self.zero_us), Budget.of(5 * SECOND)
         question = Question(
-            said, tuple(self.history), budget, draft, self.crew, budget, guess=True, parting=parting
+            said=said,
+            history=tuple(self.history),
+            budget=budget,
+            notes=draft,
+            crew=self.crew,
+            sound_by=budget,
+            guess=True,
+            parting=parting,
         )
 
         def wait(silence_us, rule):
@@ -108,7 +115,16 @@ class Talk:
     def match(self, said):
         budget = Budget.of(SECOND)
         ledger = Ledger(clock.now())
-        return self.speculation.match(Question(said, tuple(self.history), budget, ledger, self.crew, budget))
+        return self.speculation.match(
+            Question(
+                said=said,
+                history=tuple(self.history),
+                budget=budget,
+                notes=ledger,
+                crew=self.crew,
+                sound_by=budget,
+            )
+        )
 
     def hear(self, caller, agent):
         self.history += [Said("caller", caller), Said("agent", agent)]

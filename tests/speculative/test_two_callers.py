@@ -86,7 +86,15 @@ class Caller:
     def pauses(self):
         budget, draft = Budget.of(SECOND), Ledger(clock.now())
         self.ahead.paused(
-            Question(ASKED, (), budget, draft, self.crew, budget, guess=True),
+            Question(
+                said=ASKED,
+                history=(),
+                budget=budget,
+                notes=draft,
+                crew=self.crew,
+                sound_by=budget,
+                guess=True,
+            ),
             draft,
             lambda *_: None,
             audio.silence(0),

@@ -21,7 +21,14 @@ THANKS = "Thank you, Maria."
 
 def speech(text, voice="tone", cpu_us=0):
     samples = tone(audio.samples(max(240 * MS, expected_us(text))))
-    return Speech(text, samples, audio.first_audible(samples), voice, cost_us=30 * MS, cpu_us=cpu_us)
+    return Speech(
+        text=text,
+        samples=samples,
+        onset=audio.first_audible(samples),
+        voice=voice,
+        cost_us=30 * MS,
+        cpu_us=cpu_us,
+    )
 
 
 class Voice:

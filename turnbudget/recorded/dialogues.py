@@ -165,7 +165,9 @@ async def hold(dialogue: Dialogue, council: Council) -> Outcome:
 async def _turn(text: str, council: Council, outcome: Outcome, crew: Crew) -> None:
     budget = Budget.of(TURN_US)
     ledger = Ledger(clock.now())
-    question = Question(text, tuple(outcome.said), budget, ledger, crew, sound_by=budget)
+    question = Question(
+        said=text, history=tuple(outcome.said), budget=budget, notes=ledger, crew=crew, sound_by=budget
+    )
     reply = await council.answer(question)
     outcome.said.append(Said("caller", text))
     if reply is None:

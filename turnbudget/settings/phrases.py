@@ -54,4 +54,4 @@ async def render_phrase(voice: Synthesizer, text: str) -> Speech:
     sounds = [pieces[0].samples]
     for piece in pieces[1:]:
         sounds += [audio.silence(BREATH), piece.samples]
-    return Speech(text, audio.join(sounds), pieces[0].onset, voice.voice)
+    return Speech(text=text, samples=audio.join(sounds), onset=pieces[0].onset, voice=voice.voice)

@@ -79,7 +79,7 @@ OUTCOMES: Final = frozenset({"answered", "shelved", "bridged", "superseded", "cu
 def speech(text: str, us: int = 1 * SECOND, **more: Any) -> Speech:
     """Return *text* as a tone of *us* (µs)."""
     samples = tone(audio.samples(us))
-    return Speech(text, samples, audio.first_audible(samples) or 0, "tone", **more)
+    return Speech(text=text, samples=samples, onset=audio.first_audible(samples) or 0, voice="tone", **more)
 
 
 PHRASES: Final = Phrases(speech(BRIDGE), speech(PARDON), speech(APOLOGY, 2 * SECOND))
@@ -120,7 +120,14 @@ def says(  # noqa: PLR0913 - how it is said
         sounds.append(tone(audio.samples(word_us)))
         at += word_us
     sounds.append(audio.silence(audio.samples(after_us)))
-    return Clip(audio.join(sounds), tuple(words), ((0, at),), pause_us, lead_us, when)
+    return Clip(
+        samples=audio.join(sounds),
+        words=tuple(words),
+        turns=((0, at),),
+        pause_us=pause_us,
+        lead_us=lead_us,
+        when=when,
+    )
 
 
 def murmurs(us: int, *, pause_us: int = 500 * MS, after_us: int = 200 * MS, when: When = "settled") -> Clip:

@@ -114,7 +114,7 @@ class Guess:
     cpu_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """A closed ledger. Its entries are contiguous from ``zero_us`` to ``closed_us``."""
 
@@ -211,7 +211,9 @@ class Ledger:
         at_us = clock.now() if at_us is None else at_us
         if at_us > self._cursor_us:
             stage, owner = self._stack[-1]
-            self._entries.append(Entry(stage, self._cursor_us, at_us, owner, outcome))
+            self._entries.append(
+                Entry(stage=stage, began_us=self._cursor_us, ended_us=at_us, owner=owner, outcome=outcome)
+            )
             self._cursor_us = at_us
 
     def lane(self, name: str, began_us: int | None = None) -> Lane:
@@ -259,16 +261,16 @@ class Ledger:
         if sum(entry.us for entry in entries) != closed_us - self.zero_us:
             raise LedgerError(f"entries do not sum to {closed_us - self.zero_us} µs")
         return Account(
-            self.zero_us,
-            closed_us,
-            outcome,
-            entries,
-            tuple(self.lanes),
-            tuple(self.decisions),
-            self.first_sound_us,
-            self.first_answer_us,
-            self.witness_us,
-            tuple(self.guesses),
+            zero_us=self.zero_us,
+            closed_us=closed_us,
+            outcome=outcome,
+            entries=entries,
+            lanes=tuple(self.lanes),
+            decisions=tuple(self.decisions),
+            first_sound_us=self.first_sound_us,
+            first_answer_us=self.first_answer_us,
+            witness_us=self.witness_us,
+            guesses=tuple(self.guesses),
         )
 
 

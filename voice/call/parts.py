@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRow:
     """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
 
@@ -42,7 +42,7 @@ class CallRow:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettings:
     """How a call behaves. Times in microseconds."""
 
@@ -84,7 +84,7 @@ class Phrases:
     """Said when no answer comes at all."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a call is made of; vad, line, responder and ahead belong to it alone, the others may be shared."""
 
@@ -105,7 +105,7 @@ class Parts:
     """Who works ahead of the caller's last word; ``None``: nobody."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnParts:
     """What a turn works with; one a call."""
 

@@ -144,9 +144,17 @@ class Replies:
         self._numbers += 1
         zero = utterance.ended_us
         said = self.joined(utterance.text)
-        budgets = self.budgets(clock.now() if behind else zero)
+        budget, patience = self.budgets(clock.now() if behind else zero)
         asked = " ".join(filter(None, (self._unwritten, utterance.written)))
-        turn = Turn(self._numbers, utterance, said, asked, Ledger(zero), *budgets)
+        turn = Turn(
+            number=self._numbers,
+            utterance=utterance,
+            said=said,
+            asked=asked,
+            ledger=Ledger(zero),
+            budget=budget,
+            patience=patience,
+        )
         if behind:
             turn.behind = Owner(behind, "setting")
             turn.ledger.decide("answered late", f"the {behind} had to be heard to its end")
@@ -216,6 +224,15 @@ class Replies:
 
         def hand_out() -> None:
             account = ledger.account(outcome, stalls)
-            self._told(CallRow(spoken.kind, spoken.number, account, utterance, asked, said))
+            self._told(
+                CallRow(
+                    kind=spoken.kind,
+                    number=spoken.number,
+                    account=account,
+                    utterance=utterance,
+                    asked=asked,
+                    said=said,
+                )
+            )
 
         return hand_out

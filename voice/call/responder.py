@@ -41,7 +41,7 @@ async def granted() -> None:
     """Wait for nobody."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What a responder is asked: the caller's words, what was heard before, and by when it must answer."""
 

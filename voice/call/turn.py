@@ -45,7 +45,7 @@ def _open() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Turn:
     """One turn, its account, its two deadlines, and what the caller heard of it."""
 
@@ -299,7 +299,18 @@ def ask(  # noqa: PLR0913 - what a question is made of
     by = patience.keep(synthesis + parts.forecast.of("deliver").p95_us)
     sound_by = Budget(parts.last_moment(budget, parts.phrases.bridge)).keep(synthesis)
     act_at = ledger.zero_us + parts.act_us
-    return Question(said, history, by, ledger, parts.crew, sound_by, act_at, parts.quiet, parting, guess)
+    return Question(
+        said=said,
+        history=history,
+        budget=by,
+        notes=ledger,
+        crew=parts.crew,
+        sound_by=sound_by,
+        act_at_us=act_at,
+        quiet=parts.quiet,
+        parting=parting,
+        guess=guess,
+    )
 
 
 async def render_opening(turn: Turn, parts: TurnParts, piece: str) -> tuple[Speech, str]:

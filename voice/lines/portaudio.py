@@ -33,7 +33,7 @@ CALLED: Final[dict[Way, str]] = {"input": "microphone", "output": "speaker"}
 MILLION: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """A device that hears or plays."""
 
@@ -67,12 +67,12 @@ def devices() -> list[Device]:
     systems = sound.query_hostapis()
     return [
         Device(
-            index,
-            told["name"],
-            systems[told["hostapi"]]["name"],
-            told["max_input_channels"],
-            told["max_output_channels"],
-            tuple(way for way in CALLED if _default(sound, chosen[way], way) == index),
+            index=index,
+            name=told["name"],
+            system=systems[told["hostapi"]]["name"],
+            inputs=told["max_input_channels"],
+            outputs=told["max_output_channels"],
+            default=tuple(way for way in CALLED if _default(sound, chosen[way], way) == index),
         )
         for index, told in enumerate(sound.query_devices())
     ]

@@ -50,7 +50,7 @@ _SUBTYPES: Final[Mapping[tuple[int, int], str]] = {
 _AGAIN: Final = "record it again"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Recording:
     """One channel of a recording: ``samples`` in the internal form, and what the file was.
 
@@ -198,7 +198,16 @@ def _take(file: Decoder, where: str, notes: list[str], chosen: Sequence[int]) ->
             raise AudioError("no audio: it holds no samples", where=where, remedy=_AGAIN)
         level = constant_level(samples)
         heard = () if level is None else (f"stands still at {level:+d}: a DC offset, or the wrong G.711 law",)
-        taken.append(Recording(samples, file.rate, file.channels, column, file.encoding, (*notes, *heard)))
+        taken.append(
+            Recording(
+                samples=samples,
+                source_rate=file.rate,
+                source_channels=file.channels,
+                channel=column,
+                encoding=file.encoding,
+                notes=(*notes, *heard),
+            )
+        )
     return tuple(taken)
 
 

@@ -39,7 +39,7 @@ _RUN: Final = 16
 """So many bytes of text in a row are no sound."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """How the samples are written; ``width`` is bytes a sample, ``block`` bytes a frame."""
 
@@ -156,7 +156,7 @@ def _format(chunk: bytes, where: str, notes: list[str]) -> Format:
     check_rate(rate, where)
     widths = _WIDTHS.get(codec)
     if widths is None:
-        return Format(codec, channels, rate, 0, max(1, block))
+        return Format(codec=codec, channels=channels, rate=rate, width=0, block=max(1, block))
     # Samples may stand in wider containers, aligned to the left, so that full scale stays full scale.
     width = block // channels if block % channels == 0 and block // channels * 8 >= bits else 0
     if width not in widths:
@@ -169,7 +169,7 @@ def _format(chunk: bytes, where: str, notes: list[str]) -> Format:
     block = channels * width
     if pace and pace != rate * block:
         notes.append(f"byte rate {pace} is not {rate} Hz × {block} bytes; took the {rate} Hz")
-    return Format(codec, channels, rate, width, block)
+    return Format(codec=codec, channels=channels, rate=rate, width=width, block=block)
 
 
 def _extent(header: Header, blob: bytes, notes: list[str]) -> int:

@@ -195,7 +195,13 @@ class Child:
         samples = np.frombuffer(body[: len(body) // SAMPLE * SAMPLE], "<i2").astype(np.int16)
         if not 0 <= head["onset"] < samples.size or len(body) % SAMPLE:
             raise TtsError(f"{self._engine} returned no whole sound")
-        return Sound(samples, head["onset"], head["padding_us"], head["doubt"], head["cpu_us"])
+        return Sound(
+            samples=samples,
+            onset=head["onset"],
+            padding_us=head["padding_us"],
+            doubt=head["doubt"],
+            cpu_us=head["cpu_us"],
+        )
 
     def _lost(self) -> TtsError:
         return TtsError(f"the worker of {self._engine} died or did not answer")
@@ -273,11 +279,11 @@ class ProcessSynthesizer:
         if self._odd == ODD:
             _log.warning("%s: %r %s", self.name, text[:40], doubt)
         return Speech(
-            text,
-            _joined(sounds),
-            first.onset,
-            self.voice,
-            first.padding_us,
+            text=text,
+            samples=_joined(sounds),
+            onset=first.onset,
+            voice=self.voice,
+            padding_us=first.padding_us,
             cost_us=clock.now() - began,
             doubt=doubt,
             cpu_us=sum(sound.cpu_us for sound in sounds),

@@ -73,7 +73,7 @@ class ScriptedSynthesizer:
             raise TtsError(f"{self.name} gave no sound in time")
         samples = tone(audio.samples(max(240 * MS, expected_us(text))))
         onset = audio.first_audible(samples) or 0
-        return Speech(text, samples, onset, self.voice, cost_us=clock.now() - began)
+        return Speech(text=text, samples=samples, onset=onset, voice=self.voice, cost_us=clock.now() - began)
 
     async def aclose(self) -> None:
         """Return at once: there is nothing to end."""

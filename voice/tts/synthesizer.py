@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Speech:
     """A piece of text and its sound: int16 at 16 kHz, audible, trimmed, faded at both ends.
 

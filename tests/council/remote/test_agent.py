@@ -420,7 +420,14 @@ async def test_in_all_troubles_no_turn_is_lost_and_no_action_doubled():
                 await until(lambda: all(requester.serving(name) for name in names[1:]))
             began = clock.now()
             budget, sound_by = Budget.of(800 * MS), Budget.of(100 * MS)
-            question = Question(str(number), tuple(history), budget, Ledger(began), crew, sound_by)
+            question = Question(
+                said=str(number),
+                history=tuple(history),
+                budget=budget,
+                notes=Ledger(began),
+                crew=crew,
+                sound_by=sound_by,
+            )
             reply = await court.answer(question)
             assert clock.now() - began < 850 * MS
             outcomes.append(reply.text)

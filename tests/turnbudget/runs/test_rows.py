@@ -41,7 +41,14 @@ async def entry(ended=2_000, sounded=600, *, kind="turn", decided=550):
     if kind == "turn":
         times = (zero - 900 * MS, zero, zero + decided * MS, zero + decided * MS)
         utterance = Utterance("hello", *times, "endpoint.silence_ms", 900 * MS)
-    return CallRow(kind, 3, ledger.account("answered"), utterance, "hello", "Hi.")
+    return CallRow(
+        kind=kind,
+        number=3,
+        account=ledger.account("answered"),
+        utterance=utterance,
+        asked="hello",
+        said="Hi.",
+    )
 
 
 def made(of, spoken, *, has_words=True):
@@ -101,7 +108,17 @@ async def test_a_sound_inside_the_callers_turn_is_a_false_cut():
 async def test_a_guess_is_told_with_its_work_and_its_cpu_that_were_not_used():
     ledger = Ledger(MEDIA + 2_000 * MS)
     ledger.guesses.append(Guess("", "Hi.", 0.5, ready=True, because="", wasted_us=9, cpu_us=7))
-    told = made(CallRow("turn", 3, ledger.account("answered"), None, "hello", "Hi."), reference()).guesses[0]
+    told = made(
+        CallRow(
+            kind="turn",
+            number=3,
+            account=ledger.account("answered"),
+            utterance=None,
+            asked="hello",
+            said="Hi.",
+        ),
+        reference(),
+    ).guesses[0]
     assert (told.wasted_us, told.cpu_us) == (9, 7)
 
 

@@ -33,7 +33,7 @@ def config(**tables):
 
 
 def asked(said):
-    return Question(said, (), Budget(0), Ledger(0), Crew(), Budget(0))
+    return Question(said=said, history=(), budget=Budget(0), notes=Ledger(0), crew=Crew(), sound_by=Budget(0))
 
 
 def without(monkeypatch, *packages):

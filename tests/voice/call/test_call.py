@@ -37,7 +37,15 @@ LONG = " ".join(f"Sentence number {name} goes on for a while." for name in "abcd
 
 def said_at_once(text, now):
     """An utterance that is told the moment it is over."""
-    return Utterance(text, now - SECOND, now, now, now, "endpoint.silence_ms", SECOND)
+    return Utterance(
+        text=text,
+        began_us=now - SECOND,
+        ended_us=now,
+        decided_us=now,
+        text_us=now,
+        rule="endpoint.silence_ms",
+        voiced_us=SECOND,
+    )
 
 
 async def on(call, at_us, *events):

@@ -287,14 +287,34 @@ def test_carving_keeps_the_total_and_charges_each_instant_once(lengths, stalls):
 def test_an_account_whose_zero_is_moved_is_contiguous_and_sums(lengths, stalls, moved, began):
     entries = tuple(carve(entries_of(lengths, began), stalls))
     closed = began + sum(lengths)
-    account = Account(began, closed, "answered", entries, (), (), closed, closed, closed).since(moved)
+    account = Account(
+        zero_us=began,
+        closed_us=closed,
+        outcome="answered",
+        entries=entries,
+        lanes=(),
+        decisions=(),
+        first_sound_us=closed,
+        first_answer_us=closed,
+        witness_us=closed,
+    ).since(moved)
     assert account.zero_us == min(moved, closed)
     assert contiguous(account.entries, account.zero_us, closed)
 
 
 def test_time_gained_by_a_moved_zero_is_no_stall():
     entries = (Entry("stall", 0, 50, NOBODY), Entry("endpoint", 50, 500, AGENT))
-    account = Account(0, 500, "answered", entries, (), (), None, None, None).since(-100)
+    account = Account(
+        zero_us=0,
+        closed_us=500,
+        outcome="answered",
+        entries=entries,
+        lanes=(),
+        decisions=(),
+        first_sound_us=None,
+        first_answer_us=None,
+        witness_us=None,
+    ).since(-100)
     assert [(entry.stage, entry.us) for entry in account.entries] == [
         ("endpoint", 100),
         ("stall", 50),

@@ -133,10 +133,12 @@ class Room:
 
     async def render(self, text, budget=None):
         del budget
-        return Speech(text, OURS, audio.first_audible(OURS), "room")
+        return Speech(text=text, samples=OURS, onset=audio.first_audible(OURS), voice="room")
 
 
-GREETING = Speech("Good day, " * 10 + "I am here.", OURS, audio.first_audible(OURS), "room")
+GREETING = Speech(
+    text="Good day, " * 10 + "I am here.", samples=OURS, onset=audio.first_audible(OURS), voice="room"
+)
 
 
 def caller_says(words, at_us, db):

@@ -25,7 +25,7 @@ def data_of(blob):
 def test_a_clean_file_passes_without_a_note():
     parsed = wav.parse(riff(chunk(b"fmt ", fmt()), chunk(b"data", SECOND)))
     assert bytes(parsed.data) == SECOND
-    assert parsed.format == wav.Format(wav.PCM, channels=1, rate=16_000, width=2, block=2)
+    assert parsed.format == wav.Format(codec=wav.PCM, channels=1, rate=16_000, width=2, block=2)
     assert parsed.notes == ()
 
 
@@ -85,7 +85,9 @@ def test_an_extensible_header_names_its_codec_inside(bits):
     more = struct.pack("<HHI", 22, bits, 4) + guid
     form = fmt(wav.EXTENSIBLE, rate=48_000, bits=bits, more=more)
     parsed = wav.parse(riff(chunk(b"fmt ", form), chunk(b"data", b"\1" * 48)))
-    assert parsed.format == wav.Format(wav.PCM, 1, 48_000, bits // 8, bits // 8)
+    assert parsed.format == wav.Format(
+        codec=wav.PCM, channels=1, rate=48_000, width=bits // 8, block=bits // 8
+    )
     assert parsed.notes == ()
 
 
@@ -189,7 +191,9 @@ def test_a_header_still_on_its_way_is_waited_for():
     start = blob.index(SECOND)
     assert all(wav.read_header(blob[:cut]) is None for cut in range(start))
     header = wav.read_header(blob[:start])
-    assert header == wav.Header(wav.Format(wav.PCM, 1, 16_000, 2, 2), start, 32_000)
+    assert header == wav.Header(
+        wav.Format(codec=wav.PCM, channels=1, rate=16_000, width=2, block=2), start, 32_000
+    )
 
 
 names = st.sampled_from([b"LIST", b"fact", b"bext", b"id3 ", b"JUNK", b"cue "])

@@ -42,7 +42,7 @@ class Stage:
 
 def piece(samples, text=WORDS):
     samples = np.asarray(samples, np.int16)
-    return Speech(text, samples, audio.first_audible(samples) or 0, "test")
+    return Speech(text=text, samples=samples, onset=audio.first_audible(samples) or 0, voice="test")
 
 
 def padded(samples):
@@ -76,7 +76,7 @@ async def test_a_voice_that_lies_about_its_beginning_is_found_out_by_the_tape():
     """The witness reads the samples; the ledger believes the voice."""
     stage = Stage()
     late = np.concatenate([audio.silence(320), speech("a").samples])
-    await stage.play(Speech("a", late, 0, "liar"))
+    await stage.play(Speech(text="a", samples=late, onset=0, voice="liar"))
     [(by_clock, by_tape)] = stage.told
     assert by_tape - by_clock >= 20 * MS
 
