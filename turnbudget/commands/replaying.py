@@ -110,9 +110,7 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
 @click.option(
     "--caller-channel",
     type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Which channel of a recording is the caller's; 0 is the left.",
+    help="Which channel of a recording is the caller's; 0, the left, unless a vCon's roles say another.",
 )
 @click.option("--rate", type=click.IntRange(1), help="Sample rate (Hz) of raw G.711, which does not say it.")
 @click.option(

@@ -51,7 +51,7 @@ class Plan:
     folder: Path
     config: Config
     pacing: Pacing = "gated"
-    caller_channel: int = 0
+    caller_channel: int | None = None
     rate: int | None = None
     turn_silence_us: int = TURN_SILENCE_US
     events: tuple[Event, ...] = ()

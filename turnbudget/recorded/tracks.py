@@ -32,12 +32,13 @@ APART_US = clock.SECOND
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read recordings: which channel the caller is on, the rate of raw files, who detects speech.
+    """How to read recordings: the caller's channel, the rate of raw files, who detects speech.
 
-    ``turn_silence_us`` is the caller's silence that ends a turn where the agent is not in the recording.
+    ``caller`` is None for the left one, or the one that the file's own roles say. ``turn_silence_us`` is the
+    caller's silence that ends a turn where the agent is not in the recording.
     """
 
-    caller: int = 0
+    caller: int | None = None
     rate: int | None = None
     vad: Callable[[], Vad] | None = None
     turn_silence_us: int = TURN_SILENCE_US
@@ -46,13 +47,14 @@ class Reading:
 def stereo(name: str, path: Path, reading: Reading) -> Conversation:
     """Return the call *name* in a recording of two channels or more; raises AudioError."""
     channels = read_channels(path, least=2, rate=reading.rate)
-    if reading.caller >= len(channels):
+    on = reading.caller or 0
+    if on >= len(channels):
         raise AudioError(
-            f"has {len(channels)} channels, and the caller is said to be on {reading.caller}",
+            f"has {len(channels)} channels, and the caller is said to be on {on}",
             where=str(path),
             remedy="give --caller-channel one that there is",
         )
-    caller, agent = channels[reading.caller], channels[0 if reading.caller else 1]
+    caller, agent = channels[on], channels[0 if on else 1]
     return _detected(name, str(path), caller.samples, agent.samples, caller.notes, reading)
 
 
