@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 class Ahead(Protocol):
-    """One call's work ahead of its turns. Only tasks wait; nothing here blocks the loop."""
+    """One call's work ahead of its turns; only tasks wait, and nothing here blocks the loop."""
 
     listens_us: int
-    """How much of an utterance's sound it wants to hear at a pause; 0: none."""
+    """How much of an utterance's latest sound is handed over at a pause (µs; 0: none)."""
 
     def begin(self, crew: Crew) -> None:
-        """Begin the call: tasks belong to *crew*."""
+        """Begin the call; tasks are started in *crew*."""
         ...
 
     def listening(self, history: tuple[Said, ...]) -> None:
-        """Know that the caller has begun to speak, or to press keys, after *history*."""
+        """Handle that the caller begins to speak, or to press keys, after *history*."""
         ...
 
     def heard(self, said: str) -> None:
-        """Know what the caller has said so far; it may still change."""
+        """Take the caller's words so far, which may still change."""
         ...
 
     def paused(
         self, question: Question, draft: Ledger, wait: Callable[[int, str], None], sound: Int16
     ) -> None:
-        """Know that the caller has paused, and what would be asked if this were the end: a guess.
+        """Handle a pause: *question* is what would be asked if this were the end of the turn.
 
         What the guess does is noted in *draft*, whose zero is the last voiced sample. ``wait(µs, rule)``
         says how long a silence ends the turn, and whose choice that is; it may end it at once. *sound* is
@@ -49,23 +49,23 @@ class Ahead(Protocol):
         ...
 
     def went_on(self) -> None:
-        """Know that the caller has spoken on: the pause was none of the turn's ends."""
+        """Handle that the caller speaks on, so that the pause did not end the turn."""
         ...
 
     def settle(self, said: str, ledger: Ledger) -> None:
-        """Know that the turn is over and what was *said*; tell *ledger* what was guessed, at what cost."""
+        """Handle the end of a turn in which *said* was said; note in *ledger* what was guessed."""
         ...
 
     def match(self, question: Question) -> Reply | None:
-        """Return a reply that is sure enough to be said without asking anybody; ``None`` if none is."""
+        """Return a reply that is certain enough to be said without asking the responder, or ``None``."""
         ...
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:
-        """Return the sound of the beginning of *piece* if it is ready, and the rest that is not."""
+        """Return the sound that *piece* begins with and the text left over, ``None`` if none is ready."""
         ...
 
     async def joined(self, piece: str, budget: Budget) -> Speech | None:
-        """Return *piece* from the render of it that is under way; ``None`` if none is, or it fails."""
+        """Return *piece* from a render that is under way; ``None`` if there is none, or it fails."""
         ...
 
     def hang_up(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Barge:
-    """One stretch over one reply, whose account is *ledger*; *cut* gives the reply up."""
+    """One stretch of the caller's sound over the reply that *ledger* accounts for; *cut* gives that up."""
 
     def __init__(
         self, interruption: Interruption, mouth: Mouth, ledger: Ledger, cut: Callable[[str], None]
@@ -40,11 +40,11 @@ class Barge:
 
     @property
     def holds(self) -> bool:
-        """Whether it asks for our silence."""
+        """Whether the reply must be silent because of this stretch."""
         return self._interruption.paused
 
     def follow(self, stretch: Stretch | None) -> None:
-        """Take what the ear knows of the stretch by now; ``None``: it is over, and its text is awaited."""
+        """Update from what the ear knows of the *stretch*; ``None`` if it is over and its text is awaited."""
         now, barge = clock.now(), self._interruption
         if self._mouth.sounding_since_us is not None:
             barge.sounded(self._mouth.sounding_since_us)
@@ -66,7 +66,7 @@ class Barge:
         return self._interruption.verdict
 
     def wants_bridge(self) -> bool:
-        """Say, once, whether the caller asked if we are there while nothing of ours had sounded."""
+        """Return ``True`` once if the caller asked whether we are there before any sound of ours."""
         wants = self._interruption.calls_for_bridge and not self._bridged
         self._bridged |= wants
         return wants
@@ -87,7 +87,7 @@ class Barge:
 
 
 class BargeIn:
-    """One call's stretches whose final text is not there yet, the one that lasts at the end."""
+    """One call's stretches over our replies whose final text is not there yet; the current one is last."""
 
     def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, replies: Replies) -> None:
         self._rules = rules
@@ -95,17 +95,17 @@ class BargeIn:
         self._mouth = mouth
         self._replies = replies
         self._stretches: deque[Barge | None] = deque()
-        """``None``: it began over no reply."""
+        """Stretches in the order spoken; ``None`` stands for one that began over no reply."""
         self.on_hold = False
         """Whether the caller was put on hold, so that nothing may sound."""
 
     def begin(self, at_us: int) -> None:
-        """Take a voice that began at *at_us*, if it is over a reply, for what it means to that."""
+        """Begin a stretch for a voice that began at *at_us* (µs on the clock)."""
         self._stretches.append(self._over_reply(at_us))
         self.follow()
 
     def follow(self) -> None:
-        """Take what the caller sounds by now for what it means."""
+        """Update every stretch, and hold, resume or cut the reply accordingly."""
         lasting = self._ear.stretch
         for barge in self._stretches:
             if barge:
@@ -114,7 +114,7 @@ class BargeIn:
         self._hold()
 
     def end(self, text: str) -> Verdict | None:
-        """Return what the oldest stretch was, which ends with *text*; ``None`` if it was over no reply."""
+        """End the oldest stretch with its final *text*; return what it was, ``None`` if over no reply."""
         barge = self._stretches.popleft() if self._stretches else None
         verdict = barge.end(text) if barge else None
         self._hold()
@@ -141,13 +141,13 @@ class BargeIn:
         return Barge(interruption, self._mouth, spoken.ledger, cut)
 
     def _urge(self, barge: Barge) -> None:
-        """Have the bridge go at once if the caller asked whether we are there."""
+        """Have the bridge sound at once if the caller asked whether we are there."""
         spoken = self._replies.current
         if barge.wants_bridge() and isinstance(spoken, Turn) and not spoken.urged.done():
             spoken.urged.set_result(None)
 
     def _hold(self) -> None:
-        """Hold the Mouth while a stretch asks for it; and its first frame while a voice may be coming up."""
+        """Hold the Mouth while a stretch asks for it, or before its first frame while a voice comes up."""
         held = self.on_hold or any(barge and barge.holds for barge in self._stretches)
         if self._mouth.sounding_since_us is None and not self._replies.protected:
             held |= self._ear.stirring

@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from turnbudget.voice.words.phrases_heard import Sense, WordClasses
 
 Move: TypeAlias = Literal["go on", "pause", "resume", "cut"]
-"""``go on``: nothing changes. ``pause``: be silent and keep the reply; said as long as that holds.
-``resume``: go on from where it paused; said once. ``cut``: give the reply up; said from then on."""
+"""What the reply has to do. ``go on``: nothing changes. ``pause``: be silent and keep the reply (told as long
+as that holds). ``resume``: go on from where it paused (told once). ``cut``: give the reply up (told from then
+on)."""
 
 Meaning: TypeAlias = Literal["noise", "backchannel", "presence", "stop", "speech"]
+"""What a stretch of the caller's sound turned out to be."""
 
 _MEANS: Final[Mapping[Sense, Meaning]] = {
     "nothing": "noise",
@@ -57,41 +59,44 @@ _MEANS: Final[Mapping[Sense, Meaning]] = {
 }
 
 SURE: Final = 2
-"""So many words are no cough that a recogniser took for one: "cancel it" cuts, however quickly it is said."""
+"""Words that cut however little voice they took: a recogniser takes a cough for one word, not for two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a stretch of sound pauses or cuts a reply. All in microseconds."""
+    """When a stretch of the caller's sound pauses or cuts a reply; all times in microseconds."""
 
     words: WordClasses = ENGLISH
-    """The phrases that mean something of their own."""
+    """Phrases with a meaning of their own (stop words, backchannels, presence)."""
     pause_us: int = 150_000
-    """Voice of unknown meaning that pauses the reply."""
+    """Voice of unknown meaning after which the reply pauses (µs; 150 ms)."""
     cut_us: int = 300_000
-    """Voice that makes a single word of content sure enough to cut."""
+    """Voice with which a single word of content cuts the reply (µs; 300 ms)."""
     wordless_us: int = 1_200_000
-    """Voice that cuts though no word is known: nobody coughs so long, and a recogniser may be slow."""
+    """Voice without a known word that cuts the reply (µs; 1.2 s): longer than a cough, and recognisers are
+    slow."""
     quiet_us: int = 150_000
-    """Silence that settles a stretch whose text is whole."""
+    """Silence after which a stretch whose text is whole is settled (µs; 150 ms)."""
     resume_us: int = 700_000
-    """Silence that settles any stretch."""
+    """Silence after which any stretch is settled (µs; 700 ms)."""
     hold_us: int = 2_500_000
-    """The longest pause: sound without end and without meaning is not waited for."""
+    """Longest time a reply stays paused (µs; 2.5 s)."""
     together_us: int = 150_000
-    """Who begins this soon after our first sound has not heard it yet."""
+    """Time after our first sound within which a caller who begins has not heard it (µs; 150 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a stretch was."""
+    """What a stretch was, and what is due to it."""
 
     meaning: Meaning
+    """What it was taken for."""
     text: str
+    """Its words, empty if there were none."""
     kept: bool
     """Whether the words belong to the conversation."""
     answered: bool
-    """Whether an answer is due; with no words, the caller is asked to say it again."""
+    """Whether an answer is due; if there are no words, the caller is asked to repeat."""
 
 
 class Interruption:
@@ -118,25 +123,26 @@ class Interruption:
         self._text = ""
         self._voiced_us = 0
         self._explained_us = 0
-        """How much of the voice the words, or a resumed reply, have accounted for."""
+        """Voice that words, or a reply that resumed, have accounted for (µs)."""
         self._paused_us: int | None = None
         self._resumed = False
         self._ran_on = False
         self.cut_us: int | None = None
-        """When the reply was given up; ``None`` if it was not."""
+        """When the reply was cut (µs on the clock); ``None`` if it was not."""
         self.why = ""
-        """What the last change of the reply was for."""
+        """Reason for the reply's last change, as it is written in the decisions."""
         self.calls_for_bridge = False
-        """Whether the caller asked if we are there, and nothing of ours has sounded: the bridge may go."""
+        """Whether the caller asked if we are there and nothing of ours has sounded, so that the bridge may
+        go."""
 
     @property
     def paused(self) -> bool:
-        """Whether the reply is being held."""
+        """Whether the reply is paused."""
         return self._paused_us is not None
 
     @property
     def verdict(self) -> Verdict:
-        """What the stretch was, by all that is known of it; asked when it is over.
+        """What the stretch was, by all that is known of it when it is over.
 
         After a cut it is never noise: then nobody would speak.
         """
@@ -152,29 +158,29 @@ class Interruption:
         )
 
     def sounded(self, at_us: int) -> None:
-        """Know that our first audible sample left at *at_us*, after the stretch had begun."""
+        """Note that our first audible sample left at *at_us*, after the stretch had begun."""
         if self._sounding_since_us is None:
             self._sounding_since_us = at_us
             self.calls_for_bridge = False
 
     def voice(self, at_us: int, voiced_us: int) -> Move:
-        """Know that the caller's voice lasts: *voiced_us* of it so far, pauses not counted."""
+        """Update with *voiced_us* of the caller's voice so far, pauses not counted; return the move."""
         self._voiced_us = max(self._voiced_us, voiced_us)
         return self._decide(at_us, settled=False)
 
     def words(self, at_us: int, text: str, *, whole: bool) -> Move:
-        """Know the *text* so far; *whole* if it is final and no more comes, so that this decides."""
+        """Update with the *text* so far, *whole* if it is final; return the move."""
         self._note(text)
         return self._decide(at_us, settled=whole)
 
     def silent(self, at_us: int, silence_us: int, text: str, *, whole: bool) -> Move:
-        """Know of *silence_us* without voice; *whole* if *text* is that of all the sound before it."""
+        """Update with *silence_us* without voice, *whole* if *text* covers all before it; return the move."""
         self._note(text)
         long = silence_us >= self._rules.resume_us
         return self._decide(at_us, settled=long or (whole and silence_us >= self._rules.quiet_us))
 
     def _note(self, text: str) -> None:
-        """Take a new *text*; one without a word takes none back."""
+        """Take a new *text*; one without words does not replace an earlier one."""
         if text == self._text or not plain_words(text):
             return
         self._text = text
@@ -182,7 +188,7 @@ class Interruption:
             self._explained_us = self._voiced_us
 
     def _sense(self, *, whole: bool) -> Sense:
-        """Return what the words mean at this place in the conversation."""
+        """Return what the words mean at this point of the conversation."""
         sense = sense_of(self._text, self._rules.words, whole=whole)
         if self._answering and sense in {"backchannel", "open"}:
             return "speech"
@@ -197,7 +203,7 @@ class Interruption:
         return since is None or self._began_us <= since + self._rules.together_us
 
     def _decide(self, at_us: int, *, settled: bool) -> Move:
-        """Return what is to become of the reply."""
+        """Return the reply's next move."""
         self._ran_on |= self._unexplained_us >= self._rules.wordless_us
         if self._protected:
             self._explained_us = self._voiced_us if settled else self._explained_us
@@ -215,7 +221,7 @@ class Interruption:
         return "go on"
 
     def _cuts(self, at_us: int, sense: Sense, *, settled: bool) -> bool:
-        """Give the reply up if there is reason to; say whether there is."""
+        """Cut the reply if there is reason to; return whether it is cut."""
         words, rules = len(plain_words(self._text)), self._rules
         why = ""
         if sense == "stop":
@@ -230,12 +236,12 @@ class Interruption:
 
     @property
     def _unexplained_us(self) -> int:
-        """How much voice neither words nor a resumed reply have accounted for."""
+        """Voice that neither words nor a resumed reply have accounted for (µs)."""
         return self._voiced_us - self._explained_us
 
     @property
     def _patience_us(self) -> int:
-        """How much voice of unknown meaning the reply bears."""
+        """Voice of unknown meaning after which the reply pauses (µs)."""
         first = self._sounding_since_us is None or (self._unheard and not self._resumed)
         return 1 if first else self._rules.pause_us
 
@@ -245,7 +251,7 @@ class Interruption:
         return "pause"
 
     def _settle(self, sense: Sense) -> Move:
-        """Have the reply go on: the stretch was harmless so far, and what follows is counted anew."""
+        """Let the reply go on, since the stretch was harmless so far, and count what follows anew."""
         self._explained_us = self._voiced_us
         self.calls_for_bridge = sense == "presence" and self._sounding_since_us is None
         if self._paused_us is None:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.hearing.events import Event
 
 GUARD_US: Final = 100 * clock.MS
-"""How often a call looks whether frames are missing and whether the caller is."""
+"""Interval at which a call checks for missing frames, idle callers and its time limit (µs; 100 ms)."""
 EARLY: Final = 31
-"""Keys that are kept, and one more, until a call has begun."""
+"""Keys kept from before the call has begun, besides the latest."""
 
 
 class Call:
@@ -65,18 +65,19 @@ class Call:
         self._reprompts = 0
         self._spoke_us = 0
         self._greeting = parts.greeting
-        """Still to be said; ``None``: it has been, or the caller spoke first."""
+        """Greeting still to be said; ``None`` once it was said, or the caller spoke first."""
         self._later: list[Utterance] = []
-        """What was said while something protected sounded; it is answered afterwards."""
+        """Utterances during a protected announcement, which are answered after it."""
         self._echo = Echo() if settings.half_duplex else None
         self._keypad = Keypad(settings.keypad)
         self._early: list[str] = []
-        """Keys that were pressed before the call had begun."""
+        """Keys pressed before the call had begun."""
         self._begun = self._on_hold = False
         self._quiet = asyncio.Event()
-        """Whether the caller does not speak, and what they said last has been answered or let go."""
+        """Set while the caller is silent and their last words were answered or let go."""
         self._quiet.set()
         self.epoch_us = clock.now()
+        """When the call object was made (µs on the clock): zero of the call's times."""
         self.tape = Tape(self.epoch_us, keeps=taped)
         self.mouth = Mouth(parts.line, self.tape, self._echo)
         self._crew = Crew()
@@ -105,34 +106,34 @@ class Call:
         ahead = parts.ahead
         self._guessing = Guessing(ahead, self._turn_parts, self.ear, self._replies) if ahead else None
         self.ended = ""
-        """Why the call is over: '' while it runs."""
+        """Why the call is over; '' while it runs."""
         self.transfer = ""
-        """Where the caller is to be sent now that it is over."""
+        """Where to send the caller when the call is over; '' for nowhere."""
         self.dangling: tuple[str, ...] = ()
-        """Names of tasks that would not end and were left behind."""
+        """Names of tasks that did not end at the hang-up and were left behind."""
 
     @property
     def settled(self) -> bool:
-        """Whether nobody speaks and nothing is owed: the caller has the floor."""
+        """Whether nobody speaks and no reply is due."""
         return self._replies.current is None and not (self.ear.speaking or self.ear.waiting)
 
     @property
     def sounding_since_us(self) -> int | None:
-        """Since when a reply has been sounding; ``None`` while none is."""
+        """When the current reply began to sound (µs on the clock); ``None`` while none sounds."""
         return self.mouth.sounding_since_us
 
     @property
     def quiet_since_us(self) -> int:
-        """When our last sound ended."""
+        """When our last sound ended (µs on the clock)."""
         return self.mouth.quiet_since_us
 
     @property
     def history(self) -> list[Said]:
-        """What was said and heard so far."""
+        """What both sides have said so far, as it was heard."""
         return self._replies.history
 
     def press(self, key: str) -> None:
-        """Know that the caller pressed *key*: keys are an answer, and silence what sounds."""
+        """Handle a *key* of the telephone: it silences what sounds and is gathered as an answer."""
         if self.ended:
             return
         if not self._begun:
@@ -145,7 +146,7 @@ class Call:
         self._gathered(self._keypad.press(key, clock.now()))
 
     def hold(self, *, on: bool) -> None:
-        """Know that the caller was put on hold, or is back: meanwhile nobody speaks, listens or waits."""
+        """Handle hold and unhold; on hold nobody speaks, listens or is waited for."""
         self._on_hold = on
         if self._begun:
             self._barge_in.on_hold = on
@@ -153,11 +154,11 @@ class Call:
             self._barge_in.follow()
 
     def hang_up(self, why: str) -> None:
-        """End the call."""
+        """End the call, and say *why*."""
         self.ended = self.ended or why
 
     async def run(self) -> None:
-        """Take the call from its greeting to the hang-up."""
+        """Run the call from its greeting to the hang-up."""
         try:
             async with self._crew:
                 await self._take_call()
@@ -203,7 +204,7 @@ class Call:
                 self._barge_in.follow()
 
     async def _guard(self) -> None:
-        """Look for what no frame tells: frames that stopped coming, a caller who says nothing, time."""
+        """Watch what no frame tells of: frames that stopped, a silent caller, the time limit, a transfer."""
         while not self.ended:
             await clock.sleep(GUARD_US)
             self._gathered(self._keypad.waited(clock.now()))
@@ -236,7 +237,7 @@ class Call:
             self._replies.say("reprompt", self._parts.reprompt)
 
     def _text_by(self, ended_us: int, decided_us: int) -> int:
-        """By when a final text is worth waiting for: a reply must still be chosen, rendered and sent.
+        """Return by when a final text must be there, so that a reply can be chosen, rendered and sent.
 
         If that cannot be in time however soon it begins, the bridge will cover the wait until its own start.
         """
@@ -264,14 +265,14 @@ class Call:
             self._guessing.hear(event)
 
     async def _make_ready(self) -> None:
-        """Let the responder use the time in which the caller speaks."""
+        """Let the responder prepare while the caller speaks."""
         with contextlib.suppress(Exception):  # it costs nothing but what it would have saved
             await self._parts.responder.make_ready(tuple(self.history))
 
     # --- answering ---------------------------------------------------------------------------------
 
     def _answer(self, utterance: Utterance) -> None:
-        """Take what the caller said: begin the turn that it ended, if an answer is due."""
+        """Handle an *utterance*: begin its turn if an answer is due."""
         self._spoke_us = clock.now()
         if utterance.text:
             self._reprompts = 0
@@ -282,7 +283,7 @@ class Call:
             self._take_up()
 
     def _begin(self, utterance: Utterance) -> None:
-        """Begin the turn of *utterance*; while something protected sounds it has to wait."""
+        """Begin the turn of *utterance*, after a protected announcement if one sounds."""
         if self._replies.protected and not self.ended:
             self._later.append(utterance)
             return
@@ -293,13 +294,13 @@ class Call:
         self._replies.answer(said, broken)
 
     def _gathered(self, keyed: Utterance | None) -> None:
-        """Begin the turn of keys that are a whole input."""
+        """Begin the turn of keys that are a complete input."""
         if keyed:
             self._spoke_us, self._reprompts = clock.now(), 0
             self._begin(keyed)
 
     def _is_due(self, utterance: Utterance) -> bool:
-        """Say whether *utterance* wants an answer; note words that want none.
+        """Return whether *utterance* needs an answer; keep words that need none.
 
         A murmur too short to ask about does not, unless it broke us off or words before it wait for an
         answer: then silence would be ours. What was said over a reply that went on does not either. But
@@ -315,7 +316,7 @@ class Call:
         return verdict.answered
 
     def _take_up(self) -> None:
-        """Do what had to wait while something protected sounded, unless the caller is speaking."""
+        """Answer what waited for a protected announcement, or greet, unless the caller speaks."""
         if self._replies.current or self.ear.speaking or self.ear.waiting or self.ended:
             return
         later, self._later = self._later, []
@@ -326,14 +327,14 @@ class Call:
             self._greet()
 
     def _greet(self) -> None:
-        """Say the greeting, once."""
+        """Say the greeting if it was not said yet."""
         greeting, self._greeting = self._greeting, None
         if greeting:
             self._replies.say("greeting", greeting)
 
 
 class Guessing:
-    """Keeps *ahead* told of one call."""
+    """Tells *ahead* what one call hears."""
 
     def __init__(self, ahead: Ahead, turn_parts: TurnParts, ear: Ear, replies: Replies) -> None:
         self._ahead = ahead
@@ -343,7 +344,7 @@ class Guessing:
         self._paused_us = 0
 
     def hear(self, event: Event) -> None:
-        """Take what the ear tells."""
+        """Handle an *event* of the ear."""
         match event:
             case SpeechStarted():
                 self._ahead.listening(tuple(self._replies.history))
@@ -359,7 +360,7 @@ class Guessing:
                 pass
 
     def _guess(self, said: str) -> None:
-        """Have the turn worked on that would begin if the caller's pause were its end."""
+        """Have the turn prepared that would begin if this pause ended it."""
         draft = Ledger(self._paused_us)
         budget, patience = self._replies.budgets(draft.zero_us)
         question = ask(

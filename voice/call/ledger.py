@@ -34,10 +34,13 @@ Stage: TypeAlias = Literal[
     "stall",
     "unaccounted",
 ]
+"""What a turn's time is charged to."""
 OwnerKind: TypeAlias = Literal["setting", "service", "agent", "own code", "budget"]
+"""What kind of thing an owner is."""
 Outcome: TypeAlias = Literal[
     "answered", "shelved", "bridged", "superseded", "cut", "shed", "failed", "silent"
 ]
+"""How a turn ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,46 +52,53 @@ class Owner:
 
 
 NOBODY: Final = Owner("turnbudget", "own code")
+"""Owner of time that nobody explains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One stage's share of the turn, in µs on the loop's clock."""
+    """One stage's share of the turn, in microseconds on the loop's clock."""
 
     stage: Stage
     began_us: int
     ended_us: int
     owner: Owner
     outcome: str = "done"
+    """How the stage ended: ``done``, ``cut`` or ``failed``."""
 
     @property
     def us(self) -> int:
-        """How long it took."""
+        """Duration (µs)."""
         return self.ended_us - self.began_us
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A choice the turn made, and the number that caused it."""
+    """A choice that the turn made at ``at_us``, and the number that caused it."""
 
     at_us: int
     took: str
+    """What was chosen."""
     because: str
+    """Why, with the number."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """Work beside the path: when it ran, how it ended, what it saved the turn or cost in vain."""
+    """Work beside the path: when it ran, how it ended, what it saved or wasted. Times in microseconds."""
 
     name: str
     began_us: int
     ended_us: int | None = None
+    """When it ended (µs on the clock); ``None`` while it runs."""
     outcome: str = "open"
     saved_us: int = 0
+    """By how much it shortened the turn (µs)."""
     wasted_us: int = 0
+    """Work that the turn did not use (µs)."""
 
     def end(self, outcome: str, at_us: int | None = None, *, saved_us: int = 0, wasted_us: int = 0) -> None:
-        """Close the lane once; a second end is ignored, so that a cleanup may always call it."""
+        """Close the lane; a second call does nothing."""
         if self.ended_us is None:
             self.ended_us = clock.now() if at_us is None else at_us
             self.outcome, self.saved_us, self.wasted_us = outcome, saved_us, wasted_us
@@ -116,26 +126,31 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A closed ledger. Its entries are contiguous from ``zero_us`` to ``closed_us``."""
+    """A closed ledger; its entries are contiguous from ``zero_us`` to ``closed_us``."""
 
     zero_us: int
+    """The caller's last voiced sample (µs on the clock)."""
     closed_us: int
+    """First audible sample of the answer, or the turn's end without one (µs on the clock)."""
     outcome: Outcome
     entries: tuple[Entry, ...]
     lanes: tuple[Lane, ...]
     decisions: tuple[Decision, ...]
     first_sound_us: int | None
+    """First audible sample of anything, a bridge included (µs on the clock); ``None`` if there was none."""
     first_answer_us: int | None
+    """First audible sample of the answer (µs on the clock); ``None`` if there was none."""
     witness_us: int | None
+    """First audible sample as the tape counts it (µs on the clock); ``None`` if there was none."""
     guesses: tuple[Guess, ...] = ()
 
     @property
     def critical(self) -> Entry | None:
-        """The entry that cost most: which wait to shorten first."""
+        """The longest entry, which is the wait to shorten first; ``None`` without entries."""
         return max(self.entries, key=lambda entry: entry.us, default=None)
 
     def since(self, zero_us: int) -> Account:
-        """Return the account with its zero moved: what lies before it is cut.
+        """Return the account with its zero moved to *zero_us*; what lies before it is cut.
 
         Time it gains at its beginning is charged like the first entry that is no stall. A zero after the
         end is the end.
@@ -155,7 +170,7 @@ class Account:
 
 @dataclass(slots=True)
 class Ledger:
-    """The account of one turn while it runs."""
+    """The account of one turn while it runs; all times in microseconds on the loop's clock."""
 
     zero_us: int
     lanes: list[Lane] = field(default_factory=list)
@@ -173,7 +188,7 @@ class Ledger:
         self._cursor_us = self.zero_us
 
     def charge(self, stage: Stage, owner: Owner, until_us: int) -> None:
-        """Charge *stage* from the cursor to *until_us*: for time that passed before the ledger was opened."""
+        """Charge *stage* from the last entry to *until_us*: for time before the ledger was opened."""
         self._stack.append((stage, owner))
         self.cut(until_us)
         self._stack.pop()
@@ -195,17 +210,17 @@ class Ledger:
             self._leave((stage, owner))
 
     def _leave(self, charged: tuple[Stage, Owner]) -> None:
-        """Take *charged* off the stack: the topmost, for what is charged otherwise stays at the bottom."""
+        """Take *charged* off the stack, the topmost one."""
         del self._stack[-1 - self._stack[::-1].index(charged)]
 
     def otherwise(self, stage: Stage, owner: Owner) -> None:
-        """Charge *stage* to whatever time no other stage claims, from the last entry's end on."""
+        """Charge *stage* for time that no other stage claims, from the last entry on."""
         if len(self._stack) > 1 or self._stack[0][0] != "unaccounted":
             self.cut()
         self._stack[0] = (stage, owner)
 
     def cut(self, at_us: int | None = None, outcome: str = "done") -> None:
-        """End the running entry now (or at *at_us*) and begin the next."""
+        """End the current entry at *at_us* (default: now) and begin the next."""
         if self.closed_us is not None:
             return
         at_us = clock.now() if at_us is None else at_us
@@ -217,22 +232,22 @@ class Ledger:
             self._cursor_us = at_us
 
     def lane(self, name: str, began_us: int | None = None) -> Lane:
-        """Open a lane for work beside the path."""
+        """Open a lane for work beside the path, begun at *began_us* (default: now)."""
         lane = Lane(name, clock.now() if began_us is None else began_us)
         self.lanes.append(lane)
         return lane
 
     def adopt(self, draft: Ledger) -> None:
-        """Take over what was noted of the turn before it began."""
+        """Take over the lanes and decisions that *draft* noted before the turn began."""
         self.lanes[:0], self.decisions[:0] = draft.lanes, draft.decisions
         draft.lanes, draft.decisions = self.lanes, self.decisions  # work that goes on notes the rest here
 
     def decide(self, took: str, because: str) -> None:
-        """Log a choice with the number that caused it."""
+        """Log a choice and the number that caused it."""
         self.decisions.append(Decision(clock.now(), took, because))
 
     def sounded(self, at_us: int, *, answer: bool) -> None:
-        """Note an audible sample that left at *at_us*; the first answer's closes the account."""
+        """Note an audible sample that left at *at_us*; the answer's first one closes the account."""
         if self.closed_us is not None:
             return
         if self.first_sound_us is None:
@@ -242,7 +257,7 @@ class Ledger:
             self.close(at_us)
 
     def close(self, at_us: int | None = None) -> None:
-        """End the account; nothing is charged any more. Closing twice keeps the first end.
+        """Close the account at *at_us* (default: now); a second call does nothing.
 
         A sound that was handed over belongs to it, even if its first audible sample is still to come.
         """
@@ -252,7 +267,7 @@ class Ledger:
             self.closed_us = at_us
 
     def account(self, outcome: Outcome, stalls: Iterable[Stall] = ()) -> Account:
-        """Return the closed account with *stalls* carved out; raises :class:`LedgerError` if it won't sum."""
+        """Return the closed account with *stalls* carved out; raises LedgerError if it does not sum."""
         self.close()
         closed_us = self._cursor_us
         for lane in self.lanes:
@@ -275,7 +290,7 @@ class Ledger:
 
 
 def carve(entries: Iterable[Entry], stalls: Iterable[Stall]) -> Iterator[Entry]:
-    """Yield *entries* with the time of *stalls* charged to ``stall``; the total stays the same."""
+    """Yield *entries* with the time of *stalls* charged to ``stall``; the sum stays the same."""
     ordered = sorted(stalls, key=lambda stall: stall.began_us)
     for entry in entries:
         cursor = entry.began_us
@@ -292,7 +307,7 @@ def carve(entries: Iterable[Entry], stalls: Iterable[Stall]) -> Iterator[Entry]:
 
 
 def _merge(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Join neighbours that charge the same stage to the same owner."""
+    """Join neighbouring entries with the same stage, owner and outcome."""
     merged: list[Entry] = []
     for entry in entries:
         last = merged[-1] if merged else None

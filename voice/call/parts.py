@@ -27,59 +27,65 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
 Kind: TypeAlias = Literal["turn", "notice", "greeting", "reprompt"]
+"""What a row is of: a turn, or one of three announcements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRow:
-    """One row of a call: a turn, or something we said unasked (then there is no utterance)."""
+    """One row of a call: a turn, or an announcement (then there is no utterance)."""
 
     kind: Kind
     number: int
+    """Number of the row in the call, from 1."""
     account: Account
+    """The closed ledger."""
     utterance: Utterance | None
+    """What the caller said; ``None`` for an announcement."""
     asked: str
-    """The words that were answered, as they may be written."""
+    """The words that were answered, without keyed-in digits."""
     said: str
+    """What the caller heard of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettings:
-    """How a call behaves. Times in microseconds."""
+    """How a call behaves; times in microseconds."""
 
     budget_us: int = 800_000
-    """From the caller's last voiced sample to our first audible one."""
+    """Longest time from the caller's last voiced sample to our first audible one (µs; 800 ms)."""
     patience_us: int = 5_000_000
-    """To the answer, when a bridge has gone before it."""
+    """Longest time to the answer when a bridge has gone before it (µs; 5 s)."""
     text_us: int = 500_000
-    """Longest wait for a final text after the endpoint; then the partial text has to do."""
+    """Longest wait for a final text after the endpoint; then the partial text is used (µs; 500 ms)."""
     murmur_us: int = 200_000
-    """Voice without a word that is asked about; shorter is a breath or a click."""
+    """Shortest voice without words that the caller is asked about (µs; 200 ms)."""
     idle_us: int = 8_000_000
-    """Silence after which we ask whether the caller is still there."""
+    """Silence after which we ask whether the caller is still there (µs; 8 s)."""
     parting_us: int = 0
-    """Silence behind our goodbye after which we hang up; 0: as long as any other."""
+    """Silence after our goodbye at which we hang up (µs; 0: ``idle_us``)."""
     reprompts: int = 2
-    """How often we ask before we hang up."""
+    """How many times we ask before we hang up."""
     longest_us: int = 4 * 3_600_000_000
-    """A call ends after so long."""
+    """Time after which a call is ended (µs; 4 h)."""
     keypad: Gathering = field(default_factory=Gathering)
     """How keys are gathered."""
     transfers: bool = False
-    """Whether the line can send the caller elsewhere: then a reply that does so ends the call."""
+    """Whether the line can transfer the caller; then a reply with a transfer ends the call."""
     half_duplex: bool = False
-    """While we sound, only a caller who is louder than our echo is heard: for lines without a canceller."""
+    """Whether only a caller louder than our echo is heard while we sound (for lines without an echo
+    canceller)."""
     barge_in: Rules = field(default_factory=Rules)
-    """What the caller's sound over ours means."""
+    """When the caller's sound pauses or cuts our reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The sentences that must never be waited for, rendered before the call."""
+    """Sentences that are rendered before the call, since they must never be waited for."""
 
     bridge: Speech
     """Said when no answer can be in time."""
     pardon: Speech
-    """The answer to speech without words."""
+    """Said in answer to speech without words."""
     apology: Speech
     """Said when no answer comes at all."""
 
@@ -94,37 +100,42 @@ class Parts:
     endpointing: Endpointing
     responder: Responder
     voice: Synthesizer
+    """The synthesizer."""
     forecast: Forecast
     phrases: Phrases
     notice: Speech | None = None
-    """Said first, and heard to its end whatever the caller says: a legal notice."""
+    """Legal notice, said first and to its end whatever the caller says; ``None`` for none."""
     greeting: Speech | None = None
-    """Said then, unless the caller has spoken over the notice."""
+    """Said after the notice, unless the caller has spoken by then; ``None`` for none."""
     reprompt: Speech | None = None
+    """Said to a caller who is silent; ``None`` for never."""
     ahead: Ahead | None = None
-    """Who works ahead of the caller's last word; ``None``: nobody."""
+    """Who works ahead of the caller's last word; ``None`` for nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnParts:
-    """What a turn works with; one a call."""
+    """What a turn works with; one for each call."""
 
     crew: Crew
+    """Task group of the call."""
     responder: Responder
     voice: Synthesizer
+    """The synthesizer."""
     mouth: Mouth
     forecast: Forecast
     phrases: Phrases
     act_us: int = 0
-    """From the last voiced sample to when an effect may begin: until then the caller may go on."""
+    """Time from the last voiced sample until an effect may begin, since the caller may go on (µs)."""
     ahead: Ahead | None = None
+    """Who works ahead of the caller's last word; ``None`` for nobody."""
     quiet: Callable[[], Awaitable[object]] = granted
     """Waits until the caller does not speak."""
 
     def needs(self, phrase: Speech) -> int:
-        """Return how long it likely takes until *phrase* sounds, in µs."""
+        """Return how long it likely takes until *phrase* sounds (µs)."""
         return self.forecast.of("deliver").p95_us + audio.us(phrase.onset)
 
     def last_moment(self, budget: Budget, phrase: Speech) -> int:
-        """Return the last instant at which *phrase* can begin and still sound inside *budget*."""
+        """Return when *phrase* must begin to sound inside *budget* (µs on the clock)."""
         return budget.keep(self.needs(phrase)).ends_us

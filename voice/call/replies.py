@@ -26,31 +26,32 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.synthesizer import Speech
 
 LINGER_US: Final = 100 * clock.MS
-"""What was broken off has so long to tell its last (an LLM's times) before its row is written."""
+"""Longest wait for late facts of a reply that was cut, before its row is written (µs; 100 ms)."""
 REACT_US: Final = 200 * clock.MS
-"""Nobody answers a sound sooner: a caller who speaks on within it goes on with what they were saying."""
+"""Time after our first sound within which a caller who speaks is going on, not answering (µs; 200 ms)."""
 LINE: Final = Owner("line", "own code")
+"""Owner of the time in which a sound is handed to the line."""
 
 
 @dataclass(slots=True)
 class Announcement:
-    """Something we say unasked; its zero is when we decided to."""
+    """Something we say unasked: a notice, a greeting, a reprompt. Its zero is when we decided to."""
 
     kind: Kind
     number: int
     ledger: Ledger
     protected: bool = False
-    """Whether it is heard to its end whatever the caller says."""
+    """Whether it is played to its end whatever the caller says."""
     outcome: Outcome | None = None
     heard: Playback = field(default_factory=Playback)
 
     def close(self) -> None:
-        """End the account."""
+        """Close the account."""
         self.ledger.close()
 
 
 class Replies:
-    """One call's replies. *told* gets each row; *over* is called when something has been said to its end."""
+    """One call's replies; *told* gets each row, *over* is called after each that was played to its end."""
 
     def __init__(
         self,
@@ -65,35 +66,36 @@ class Replies:
         self._over = over
         self._task: asyncio.Task[None] | None = None
         self._unanswered = self._unwritten = ""
-        """Words that were never answered, as they were said and as they may be written."""
+        """Words that were never answered: as said, and (``_unwritten``) without keyed-in digits."""
         self._numbers = 0
         self._due: list[Callable[[], None]] = []
-        """Rows of what was broken off, to be handed out shortly, or when the call is over."""
+        """What hands out the rows of replies that were cut: shortly after, or when the call is over."""
         self.current: Turn | Announcement | None = None
-        """What we are saying, or about to say."""
+        """The turn or announcement that sounds, or is about to; ``None`` if there is none."""
         self.history: list[Said] = []
+        """What both sides have said so far, as it was heard."""
         self.owing = False
-        """Whether the last turn was broken off, so that silence would be ours."""
+        """Whether the last turn was cut or superseded, so that an answer is still due."""
         self.leaving = False
         """Whether the last reply said goodbye."""
         self.transfer = ""
-        """Where the last reply, heard to its end, has sent the caller."""
+        """Where the last reply, heard to its end, sends the caller; '' for nowhere."""
 
     @property
     def protected(self) -> bool:
-        """Whether what we say is heard to its end whatever the caller says."""
+        """Whether an announcement sounds that is played to its end whatever the caller says."""
         return isinstance(self.current, Announcement) and self.current.protected
 
     def joined(self, text: str) -> str:
-        """Return *text* behind the words before it that were never answered."""
+        """Return *text* behind the earlier words that were never answered."""
         return " ".join(filter(None, (self._unanswered, text)))
 
     def budgets(self, zero_us: int) -> tuple[Budget, Budget]:
-        """Return by when something must sound, and by when the answer must, behind a bridge."""
+        """Return by when something must sound, and by when the answer must behind a bridge."""
         return Budget(zero_us + self._settings.budget_us), Budget(zero_us + self._settings.patience_us)
 
     def answer(self, utterance: Utterance, broken: str = "", behind: str = "") -> None:
-        """Begin the turn that *utterance* ended; *broken* says why it is over already, '' if it is not.
+        """Begin the turn of *utterance*; *broken* says why it is over already, '' if it is not.
 
         *behind* names what had to be heard to its end before: then the promise counts from now.
         """
@@ -108,19 +110,19 @@ class Replies:
             self._task = self._parts.crew.create_task(taking, name=f"turn {turn.number}")
 
     def say(self, kind: Kind, speech: Speech, *, protected: bool = False) -> None:
-        """Say *speech* unasked; *protected*, it is heard to its end whatever the caller says."""
+        """Play *speech* unasked; if *protected*, to its end whatever the caller says."""
         self._numbers += 1
         self.current = spoken = Announcement(kind, self._numbers, Ledger(clock.now()), protected)
         self._task = self._parts.crew.create_task(self._say(spoken, speech), name=kind)
 
     def note(self, words: str) -> None:
-        """Keep *words* of the caller that need no answer, and want none for those before them."""
+        """Keep *words* of the caller that need no answer, and drop the wait for earlier ones."""
         self.history.append(Said("caller", self.joined(words)))
         self._unanswered = self._unwritten = ""
         self.owing = False
 
     def break_off(self, why: str, *, since_us: int | None = None) -> None:
-        """Stop what we are saying or about to say, if anything, and write its row.
+        """Stop the current reply, if there is one, and write its row.
 
         *since_us* is when the caller spoke: if that was too soon to be about what sounds, they went on.
         """
@@ -136,7 +138,7 @@ class Replies:
             self._parts.crew.create_task(self._hand_out(self._due[-1], ending), name=f"row {spoken.number}")
 
     def hand_out(self) -> None:
-        """Hand out every row that is due: the call is over."""
+        """Hand out every row that is still due, at the end of the call."""
         while self._due:
             self._due.pop(0)()
 
@@ -180,14 +182,14 @@ class Replies:
             self._end(spoken)
 
     async def _hand_out(self, row: Callable[[], None], ending: list[asyncio.Task[None]]) -> None:
-        """Hand out a *row* that is due once what was broken off has told its last, or will not soon."""
+        """Hand out *row* once the tasks in *ending* are done, or after a short wait."""
         await clock.wait_until(ending, clock.now() + LINGER_US)
         if row in self._due:
             self._due.remove(row)
             row()
 
     def _end(self, spoken: Turn | Announcement) -> None:
-        """Write the row of *spoken*, unless it was broken off and has one."""
+        """Write the row of *spoken*, unless it was cut and has one."""
         if self.current is spoken:
             self._close(spoken, "silent")()
             self._over()
@@ -195,7 +197,7 @@ class Replies:
     def _close(
         self, spoken: Turn | Announcement, unheard: Outcome, *, withdrawn: bool = False
     ) -> Callable[[], None]:
-        """Write *spoken* into the history; return what hands out its row. *unheard* if nothing has sounded.
+        """Close *spoken*, add it to the history, and return what hands out its row.
 
         The words of a turn whose answer is *withdrawn* wait for another one, with those that follow.
         """

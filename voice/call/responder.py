@@ -15,30 +15,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One side's words in the history, as they were *heard*; ``cut`` if they were broken off.
+    """One side's words in the history, as they were heard; ``cut`` if they were broken off.
 
     Bridges and apologies are sounds, not answers: they are in the rows, and in no history.
     """
 
     who: str
+    """``caller`` or ``agent``."""
     text: str
     cut: bool = False
 
 
 class Notes(Protocol):
-    """Where a responder notes what it did: the turn's ledger, of which it sees no more than this."""
+    """Where a responder notes what it did: the part of the turn's ledger that it sees."""
 
     def lane(self, name: str, began_us: int | None = None) -> Lane:
         """Open a lane for work beside the path."""
         ...
 
     def decide(self, took: str, because: str) -> None:
-        """Log a choice with the number that caused it."""
+        """Log a choice and the number that caused it."""
         ...
 
 
 async def granted() -> None:
-    """Wait for nobody."""
+    """Return at once, for a question whose effects need not wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +47,25 @@ class Question:
     """What a responder is asked: the caller's words, what was heard before, and by when it must answer."""
 
     said: str
+    """The caller's words."""
     history: tuple[Said, ...]
+    """What both sides said before, as it was heard."""
     budget: Budget
-    """By when it must answer: behind a bridge, if it could not before."""
+    """By when it must answer, behind a bridge if need be."""
     notes: Notes
+    """Where it notes lanes and decisions."""
     crew: Crew
-    """Where tasks of its own belong; they may outlive the answer, but not the call."""
+    """Task group for tasks of its own, which may outlive the answer but not the call."""
     sound_by: Budget
     """By when it must answer to spare the caller the bridge."""
     act_at_us: int = 0
-    """Nothing with an effect may begin before this instant: until then the caller may still go on..."""
+    """Instant before which nothing with an effect may begin, since the caller may go on (µs on the clock)."""
     quiet: Callable[[], Awaitable[object]] = granted
-    """...nor while they speak, for they may take it back: this waits until they do not."""
+    """Waits until the caller does not speak; nothing with an effect may begin before."""
     parting: bool = False
     """Whether our last reply said goodbye."""
     guess: bool = False
-    """Asked before the caller's words are final: nothing may change, and nothing with an effect may run.
+    """Whether the caller's words are not final yet: nothing may change, no effect may be begun.
 
     Asked again with the same words and the same history, and no guess, a responder takes up what it has.
     """
@@ -76,17 +80,20 @@ async def nothing() -> AsyncGenerator[str, None]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to say, who chose it, and why: an opening that can be spoken now, and the rest as it comes."""
+    """What to say, who chose it and why: an opening to speak now, and the rest as it comes."""
 
     text: str
+    """The opening, one sentence or more."""
     by: str
+    """Who chose it."""
     because: str = ""
+    """Why, as it is written in the decisions."""
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
-    """Further sentences; closed when the reply has been said or broken off, and never touched on a guess."""
+    """Further sentences; closed when the reply was said or cut, and never touched on a guess."""
     ends_call: bool = False
-    """It says goodbye: a caller who then says nothing is not asked whether they are there."""
+    """Whether it says goodbye; then a silent caller is not asked whether they are there."""
     transfer: str = ""
-    """Where the caller is sent once it has been heard; '' if nowhere."""
+    """Where the caller is sent once the reply was heard; '' for nowhere."""
     settled: bool = False
     """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
     part: bool = False
@@ -103,14 +110,14 @@ class Responder(Protocol):
     name: str
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
-        """Know that the caller has begun to speak; *history* is what the answer will build on.
+        """Handle that the caller begins to speak; the answer will build on *history*.
 
         May bring connections and caches up to date; changes nothing else, and what it raises is dropped.
         """
         ...
 
     async def answer(self, question: Question) -> Reply | None:
-        """Return the reply before the question's budget ends, ``None`` if there is none."""
+        """Return the reply before the question's budget ends; ``None`` if there is none."""
         ...
 
 
@@ -119,9 +126,9 @@ class Foresees(Protocol):
     """A responder that knows some of what it may say before anybody has spoken."""
 
     def fixed(self) -> tuple[str, ...]:
-        """Return the texts it may say that hold no caller's data: they can be rendered before any call."""
+        """Return the texts without callers' data that it may say, to be rendered before any call."""
         ...
 
     def foreseen(self) -> tuple[str, ...]:
-        """Return the openings it is likely to say next, the likeliest first."""
+        """Return the openings that it will likely say next, the likeliest first."""
         ...

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.synthesizer import Speech
 
 PIECE_US: Final = 2 * clock.SECOND
-"""A piece after the first is given so long, while the ones before it are heard."""
+"""Budget for rendering each piece after the first, while earlier ones are heard (µs; 2 s)."""
 LOOP: Final = Owner("event loop", "own code")
-"""Who is charged while one task has ended and the next has not begun."""
+"""Owner of the time between the end of one task and the beginning of the next."""
 
 HELD: Final = Owner("barge_in", "setting")
-"""Who is charged while a reply that could sound waits for what the caller's voice will turn out to be."""
+"""Owner of the time in which a ready reply waits for what the caller's voice means."""
 
 
 def _open() -> asyncio.Future[None]:
@@ -47,43 +47,46 @@ def _open() -> asyncio.Future[None]:
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One turn, its account, its two deadlines, and what the caller heard of it."""
+    """One turn: its account, its two deadlines, and what the caller heard of it."""
 
     number: int
+    """Number of the turn in the call, from 1."""
     utterance: Utterance
     said: str
-    """What to answer: the utterance, with words of a turn before it that was never answered."""
+    """Words to answer: the utterance's, behind those of an earlier turn that was never answered."""
     asked: str
-    """The same as it may be written."""
+    """The same words, without keyed-in digits."""
     ledger: Ledger
     budget: Budget
     """By when something must sound."""
     patience: Budget
-    """By when the answer must, behind a bridge."""
+    """By when the answer must sound, behind a bridge."""
     behind: Owner | None = None
-    """What had to be heard to its end before this could be answered."""
+    """Owner of the time in which a protected announcement had to be played first; ``None`` for none."""
     outcome: Outcome | None = None
+    """How the turn ended; ``None`` while that is open."""
     heard: Playback = field(default_factory=Playback)
     """What was heard of the answer."""
     aside: Playback = field(default_factory=Playback)
-    """What was heard of bridge and apology: sounds, no answers, so no part of the conversation."""
+    """What was heard of bridge and apology, which are no part of the conversation."""
     rendering: Rendering = field(default_factory=Rendering)
+    """The answer's pieces, as they are rendered."""
     urged: asyncio.Future[None] = field(default_factory=_open)
-    """Done when the caller asked if we are there: then the bridge goes at once."""
+    """Done when the caller asked whether we are there, so that the bridge goes at once."""
     ends_call: bool = False
-    """Whether its answer says goodbye."""
+    """Whether the answer says goodbye."""
     transfer: str = ""
-    """Where its answer sends the caller."""
+    """Where the answer sends the caller; '' for nowhere."""
     shelved: bool = False
-    """Whether the answer's opening was ready before it was asked for."""
+    """Whether the answer's opening was rendered before it was asked for."""
     reply: Lane | None = None
-    """The making of the reply, beside the path."""
+    """Lane of the reply's making; ``None`` until that begins."""
     work: asyncio.Task[None] | None = None
-    """Who makes it."""
+    """Task that makes the reply; ``None`` until it begins."""
     kind: Literal["turn"] = "turn"
 
     def close(self) -> None:
-        """End the account, with what was made in vain; closing twice changes nothing."""
+        """Close the account, with what was made in vain; a second call does nothing."""
         if self.reply:
             now = clock.now()
             ended = self.rendering.ready_us or now
@@ -97,7 +100,7 @@ class Turn:
 
 
 def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
-    """Return what tells *ledger* that the first audible sample has left, and *forecast* what that took.
+    """Return a callback that notes the first audible sample in *ledger*, and its cost in *forecast*.
 
     What a stalled loop took is no cost of delivery: one stall would else send a bridge before each of the
     next twenty answers.
@@ -118,7 +121,7 @@ def tells(ledger: Ledger, forecast: Forecast, *, answer: bool) -> Sounding:
 
 
 async def take_turn(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
-    """Answer one utterance, in time; in any case say something."""
+    """Answer one utterance in time, or at least say something."""
     account_for_listening(turn, parts.ahead)
     rendering, phrases = turn.rendering, parts.phrases
     turn.reply = turn.ledger.lane(f"reply:{parts.responder.name}")
@@ -142,7 +145,7 @@ async def take_turn(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> 
 
 
 def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
-    """Charge what passed before the turn could begin: the silence waited for, the text, what was guessed."""
+    """Charge what passed before the turn began: silence, text, guesses."""
     heard, ledger = turn.utterance, turn.ledger
     ledger.charge("endpoint", Owner(heard.rule, "setting"), heard.decided_us)
     ledger.charge("transcribe", Owner(heard.transcriber, "service"), heard.text_us)
@@ -167,7 +170,7 @@ def account_for_listening(turn: Turn, ahead: Ahead | None) -> None:
 
 
 async def silence_is_ours(turn: Turn, parts: TurnParts) -> bool:
-    """Wait while the caller's voice holds us; say whether there is still nothing to answer by then."""
+    """Wait while the caller's voice holds us; return whether there is still no answer then."""
     ready, mouth = turn.rendering.ready, parts.mouth
     if mouth.held:
         freed = parts.crew.create_task(mouth.freed(), name=f"turn {turn.number}: held")
@@ -180,7 +183,7 @@ async def silence_is_ours(turn: Turn, parts: TurnParts) -> bool:
 
 
 async def bridge(turn: Turn, parts: TurnParts) -> None:
-    """Keep the promise with a sound; the answer is still being made."""
+    """Play the bridge while the answer is still being made."""
     left, need = turn.budget.left() // clock.MS, parts.needs(parts.phrases.bridge) // clock.MS
     because = f"no answer yet, {left} ms left, and the bridge needs {need} ms"
     turn.ledger.decide("bridge", "the caller asked if we are there" if turn.urged.done() else because)
@@ -209,7 +212,7 @@ async def deliver(turn: Turn, parts: TurnParts) -> None:
 
 
 async def apologise(turn: Turn, parts: TurnParts, failure: str) -> None:
-    """Say that no answer will come; it is a sound, not an answer, so the turn has failed."""
+    """Play the apology; no answer will come, so the turn has failed."""
     turn.ledger.decide("apology", failure)
     turn.ledger.otherwise("deliver", Owner("apology", "budget"))
     turn.outcome = "failed"
@@ -220,7 +223,7 @@ async def apologise(turn: Turn, parts: TurnParts, failure: str) -> None:
 
 
 async def prepare(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
-    """Make the reply; whatever goes wrong in it costs this turn's reply and nothing else."""
+    """Make the reply; whatever goes wrong costs this turn's reply and nothing else."""
     failure = "the reply was broken off"
     try:
         await render(turn, parts, history)
@@ -236,7 +239,7 @@ async def prepare(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> No
 
 
 async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> None:
-    """Choose the reply and render it piece by piece, the first as soon as it can be."""
+    """Choose the reply and render it piece by piece, the first as soon as possible."""
     rendering = turn.rendering
     if not turn.said:
         turn.ledger.decide("pardon", f"{turn.utterance.voiced_us // clock.MS} ms of voice without a word")
@@ -259,13 +262,13 @@ async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Non
 
 
 async def render_rest(parts: TurnParts, rendering: Rendering, pieces: list[str]) -> None:
-    """Render what follows while the opening is heard."""
+    """Render the pieces that follow while the opening is heard."""
     for piece in pieces:
         await rendering.put(await render_piece(parts, piece, Budget.of(PIECE_US)))
 
 
 async def choose(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Reply:
-    """Have the reply chosen before what must still come would be too late."""
+    """Have the reply chosen, early enough for rendering and delivery."""
     began = clock.now()
     question = ask(parts, turn.said, history, turn.ledger, budget=turn.budget, patience=turn.patience)
     if parts.ahead:
@@ -294,7 +297,7 @@ def ask(  # noqa: PLR0913 - what a question is made of
     parting: bool = False,
     guess: bool = False,
 ) -> Question:
-    """Return the question for the responder: what was *said*, and by when its answer is of use."""
+    """Return the question for the responder about what was *said*."""
     synthesis = parts.forecast.of("synthesize").p95_us
     by = patience.keep(synthesis + parts.forecast.of("deliver").p95_us)
     sound_by = Budget(parts.last_moment(budget, parts.phrases.bridge)).keep(synthesis)
@@ -314,7 +317,7 @@ def ask(  # noqa: PLR0913 - what a question is made of
 
 
 async def render_opening(turn: Turn, parts: TurnParts, piece: str) -> tuple[Speech, str]:
-    """Return the sound of the first piece, which the caller waits for, and what of it is still to render."""
+    """Return the sound of the first piece, and the text of it that is still to be rendered."""
     if parts.ahead and (found := parts.ahead.opening(piece)):
         speech, _ = found
         turn.shelved = True
@@ -330,7 +333,7 @@ async def render_opening(turn: Turn, parts: TurnParts, piece: str) -> tuple[Spee
 
 
 async def join_render(turn: Turn, parts: TurnParts, piece: str) -> Speech | None:
-    """Return *piece* from the render of it that is under way, begun ahead; ``None`` if there is none."""
+    """Return *piece* from a render that was begun ahead; ``None`` if there is none."""
     began = clock.now()
     speech = await parts.ahead.joined(piece, turn.patience) if parts.ahead else None
     if speech:
@@ -341,7 +344,7 @@ async def join_render(turn: Turn, parts: TurnParts, piece: str) -> Speech | None
 
 
 async def render_piece(parts: TurnParts, piece: str, budget: Budget) -> Speech:
-    """Render one piece; a voice that lets *budget* pass, or gives nothing to hear, has failed."""
+    """Render one *piece*; raises TtsError if it takes beyond *budget* or is silent."""
     speech: Speech | None = None
     async with clock.move_on_at(budget.ends_us):
         speech = await parts.voice.render(piece, budget)

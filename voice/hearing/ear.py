@@ -38,31 +38,34 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.crew import Crew
 
 HIGH: Final = 0.5
-"""A window is voiced from this probability on; once it is, down to LOW (Silero's own defaults)."""
+"""Probability from which a window is voiced (Silero's own default)."""
 LOW: Final = 0.35
+"""Probability down to which a window stays voiced once one was (Silero's own default)."""
 DIP: Final = audio.samples(30_000)
-"""So long a quiet inside a voice may be its end: the text is brought up to date, long before the detector
-falls, and that is all it costs if the voice comes back."""
+"""Quiet inside a voice at which the text is brought up to date, before the detector falls (samples; 30
+ms)."""
 PREROLL: Final = audio.samples(300_000)
-"""Audio kept from before the detected start: a soft onset lasts up to 250 ms."""
+"""Audio kept from before the detected start, for a soft onset (samples; 300 ms)."""
 TAIL: Final = audio.samples(50_000)
-"""What belongs to the utterance before: its last voiced sample and the breath after it."""
+"""Audio after the last voiced sample that still belongs to the utterance (samples; 50 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The utterance that the caller is in, pauses in it included: what is known of it by now."""
+    """What is known by now of the utterance that the caller is in, pauses included."""
 
     voiced_us: int
+    """Voice in it so far (µs of media)."""
     silence_us: int
-    """How long the caller has been silent; 0 while they speak."""
+    """How long the caller has been silent (µs of media); 0 while they speak."""
     text: str
+    """The text so far."""
     whole: bool
-    """Whether the text is that of all that was said before the silence."""
+    """Whether the text covers all that was said before the silence."""
 
 
 class Ear:
-    """One call's hearing. Everything but the wait for a final text happens in :meth:`hear`, at once."""
+    """One call's hearing; everything but the wait for a final text happens in :meth:`hear`, at once."""
 
     def __init__(  # noqa: PLR0913 - its parts, once each
         self,
@@ -100,25 +103,25 @@ class Ear:
         self._partial = ("", False)
         self._finishing: asyncio.Task[None] | None = None
         self.waiting = 0
-        """Utterances whose final text is still awaited."""
+        """Number of utterances whose final text is still awaited."""
         self.dropped = 0
-        """Frames that came twice or too late."""
+        """Number of frames that came twice or too late."""
         self.wordless = 0
-        """Utterances in which there were no words."""
+        """Number of utterances without words."""
 
     @property
     def speaking(self) -> bool:
-        """Whether the caller is in an utterance, pauses in it included."""
+        """Whether the caller is in an utterance, pauses included."""
         return self._endpoint.speaking
 
     @property
     def stirring(self) -> bool:
-        """Whether a voice comes together that is no utterance yet, and may be none."""
+        """Whether some voice is heard, but too little yet to begin an utterance."""
         return self._endpoint.stirring
 
     @property
     def stretch(self) -> Stretch | None:
-        """The utterance that the caller is in; ``None`` while they are in none."""
+        """The utterance that the caller is in; ``None`` if there is none."""
         if not self._endpoint.speaking:
             return None
         voiced, silence = self._endpoint.so_far()
@@ -126,15 +129,15 @@ class Ear:
 
     @property
     def epoch_us(self) -> Micros:
-        """When the first sample of the caller's media sounded, in µs on the clock."""
+        """When the first sample of the caller's media sounded (µs on the clock)."""
         return self._media.epoch_us
 
     def at_clock(self, at: Samples) -> Micros:
-        """Return when the caller's sample *at* sounded, in µs on the clock."""
+        """Return when the caller's sample *at* sounded (µs on the clock)."""
         return self._media.at_clock(at)
 
     def counted(self, us: Micros) -> Samples:
-        """Return which of the caller's samples sounded at *us* on the clock, as the far side counts them."""
+        """Return which of the caller's samples sounded at *us* on the clock, as the far side counts."""
         return self._media.counted(us)
 
     def hear(self, frame: Frame, *, masked: bool = False) -> Micros | None:
@@ -151,12 +154,12 @@ class Ear:
         return self.at_clock(at)
 
     def sound(self) -> Int16:
-        """Return the utterance that the caller is in as sound, as far as it is kept."""
+        """Return the sound of the current utterance, as far as it is kept."""
         began = max(self._endpoint.began - PREROLL, self._spent)
         return audio.join([samples for place, samples in self._recent if place + samples.size > began])
 
     def wait(self, silence_us: int, rule: str) -> None:
-        """Have the caller's pause last *silence_us* before it ends the turn; *rule* names whose choice it is.
+        """Let this pause last *silence_us* before it ends the turn; *rule* names the setting that says so.
 
         If it has lasted as long, the turn ends now. Without a pause it changes nothing.
         """
@@ -164,12 +167,12 @@ class Ear:
             self._follow(signal)
 
     def missed(self) -> None:
-        """Count time that passed without frames as silence; a call asks for it some ten times a second."""
+        """Take time that passed without frames as silence; a call asks for it about ten times a second."""
         if lost := self._media.lost():
             self._fill(Samples(self._media.next + lost))
 
     def _fill(self, until: Samples) -> None:
-        """Take what never came as silence, until it ends what was said; of the rest nobody hears a second."""
+        """Take what never came as silence, second by second until the utterance ends; skip the rest."""
         while self.speaking and self._media.next < until:
             self._take(audio.silence(min(until - self._media.next, JUMP)), lost=True)
         gap = until - self._media.next
@@ -203,7 +206,7 @@ class Ear:
         self._read()
 
     def _dip(self, dictation: Dictation) -> None:
-        """Have the text made when the level falls, for the detector falls some 75 ms later."""
+        """Have the text brought up to date when the level falls, some 75 ms before the detector does."""
         heard = self._media.next
         dipped = heard - self._level.last_voiced(self._endpoint.began, heard) >= DIP
         if dipped != self._dipped:
@@ -214,7 +217,7 @@ class Ear:
                 dictation.resume()
 
     def _read(self) -> None:
-        """Tell what is new in the text."""
+        """Tell the text if it has changed."""
         if self._dictation:
             read = self._dictation.partial, self._dictation.whole and self._endpoint.paused
             if read != self._partial:
@@ -259,7 +262,7 @@ class Ear:
                 pass
 
     def _begin(self, at: Samples) -> None:
-        """Begin a dictation with what was heard before the detector opened."""
+        """Begin a dictation with the audio kept from before the detected start."""
         start = Samples(max(at - PREROLL, self._spent, self._recent[0][0]))
         self._partial, self._dipped = ("", False), False
         self._dictation = self._transcriber.begin(start, self._read)
@@ -269,7 +272,7 @@ class Ear:
         self._tell(SpeechStarted(self.at_clock(at)))
 
     def _untold(self, ended: Ended) -> Utterance:
-        """Return the utterance that has just *ended*, whose text is not there yet."""
+        """Return the utterance that has just *ended*, without its text."""
         now = clock.now()
         return Utterance(
             "",
@@ -283,7 +286,7 @@ class Ear:
         )
 
     async def _finish(self, dictation: Dictation, said: Utterance, before: asyncio.Task[None] | None) -> None:
-        """Tell what was *said* once its text is there, and not *before* what was said before it."""
+        """Tell the utterance *said* when its text is there, after the one *before* it."""
         try:
             told = await self._with_text(said, dictation)
             if before and not before.done():
@@ -294,7 +297,7 @@ class Ear:
         self._tell(replace(told, text_us=clock.now()))
 
     async def _with_text(self, said: Utterance, dictation: Dictation) -> Utterance:
-        """Return what was *said* with its text: the final one if it comes while it is worth the wait."""
+        """Return *said* with its final text, or with the partial one if the final comes too late."""
         final, because = None, "the final text came too late"
         try:
             async with clock.move_on_at(self._text_by(said.ended_us, said.decided_us)):
@@ -321,7 +324,7 @@ class Ear:
         )
 
     def hang_up(self) -> None:
-        """Forget an utterance that has not ended."""
+        """Drop an utterance that has not ended."""
         if self._dictation:
             self._dictation.drop()
             self._dictation = None

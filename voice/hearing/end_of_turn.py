@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 LISTENS_US: Final = 8_000_000
-"""So much of the caller's last sound is listened to."""
+"""Latest sound of the caller that the model hears (µs; 8 s)."""
 REMEDY: Final = "pip install 'turnbudget[silero]'; pip install --no-deps pipecat-ai==1.14.0"
+"""What to type where the model is missing."""
 
 
 class EndOfTurn(Protocol):
@@ -34,7 +35,7 @@ class EndOfTurn(Protocol):
     name: str
 
     async def ended(self, sound: Int16) -> float:
-        """Return 0-1: how likely it is that whoever is heard in *sound* has ended.
+        """Return 0–1: how likely it is that whoever is heard in *sound* has ended.
 
         *sound* is 16 kHz, from the utterance's beginning to the pause, its last 8 s at most.
         """
@@ -57,7 +58,7 @@ class SmartTurn:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix=self.name)
 
     async def ended(self, sound: Int16) -> float:
-        """Return how likely it is that the turn is over."""
+        """Return 0–1: how likely it is that the turn is over."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, self._judge, sound)
 
     def _judge(self, sound: Int16) -> float:
@@ -74,7 +75,7 @@ class SmartTurn:
 
 @lru_cache(maxsize=1)
 def _loaded() -> tuple[Any, Callable[[Any], Any]]:
-    """Return the model's session, and what makes its input of 8 s of sound."""
+    """Return the model's session, and the function that makes its input from 8 s of sound."""
     package = importlib.util.find_spec("pipecat")
     if package is None or not package.origin or importlib.util.find_spec("onnxruntime") is None:
         raise MissingEngine("the end-of-turn model is not installed", remedy=REMEDY)
@@ -91,7 +92,7 @@ def _loaded() -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _module(path: Path) -> Any:
-    """Return the module in the file at *path*, without the package that it stands in."""
+    """Return the module in the file at *path*, without its package."""
     spec = importlib.util.spec_from_file_location("turnbudget_smart_turn_features", path)
     if spec is None or spec.loader is None:  # pragma: no cover - it is a Python file
         raise MissingEngine(f"{path} cannot be read", remedy=REMEDY)

@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 USUAL: Final = "endpoint.silence_ms"
-"""The setting that ends a pause of which nothing is known."""
+"""Name of the setting that ends a pause of which nothing is known."""
 PAUSE: Final = audio.samples(300_000)
-"""So long a silence is a caller's pause, which speech that merely goes on does not have."""
+"""Silence that counts as a pause (samples; 300 ms)."""
 TOGETHER: Final = 3
-"""Voice has come together within so many times what opens a turn; what is older is blips before it."""
+"""Voice within this many times ``start_us`` is counted together; older voice is forgotten as a blip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpointing:
-    """How long a silence ends a turn. All in microseconds of media time."""
+    """How long a silence ends a turn; all in microseconds of the caller's media (``docs/endpointing.md``)."""
 
     silence_us: int = 550_000
-    """Silence from the last voiced sample that ends the turn, if nothing is known of the words."""
+    """Silence that ends the turn if nothing is known of the words (µs; 550 ms)."""
     start_us: int = 90_000
-    """Voice that opens a turn, or takes it up after a pause; shorter is a click."""
+    """Voice that opens a turn or takes it up after a pause; shorter is a click (µs; 90 ms)."""
     longest_us: int = 10_000_000
-    """Sound without a pause of 300 ms is taken as over after so long, whoever or whatever sounds..."""
+    """Sound without a pause of 300 ms after which a turn is ended (µs; 10 s)."""
     whole_us: int = 30_000_000
-    """...and an utterance after so long, however many pauses there are in it."""
+    """Length at which an utterance is ended, whatever pauses are in it (µs; 30 s)."""
     patient_us: int = 700_000
-    """The longest silence that keeps the promise to a caller who has ended."""
+    """Longest silence after which a ready reply still sounds in time (µs; 700 ms)."""
     settled_us: int = 150_000
-    """Silence that ends a turn whose words are whole: a stop consonant closes for as long."""
+    """Silence that ends a turn whose words are whole (µs; 150 ms, as long as a stop consonant closes)."""
     least_us: int = 100_000
-    """The shortest silence anybody may choose for a pause."""
+    """Shortest silence that may be chosen for a pause (µs; 100 ms)."""
     most_us: int = 1_500_000
-    """The longest one, but for a part of what was asked for..."""
+    """Longest silence that may be chosen, except for a part of what was asked for (µs; 1.5 s)."""
     part_us: int = 3_000_000
-    """...after which the rest is waited for so long: people dictate addresses with pauses of 2.5 s."""
+    """Silence after a part of what was asked for: people dictate addresses with pauses of 2.5 s (µs; 3 s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +62,21 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The last voiced sample was ``at``; the turn may be over."""
+    """Speech paused: the last voiced sample was ``at``, and the turn may be over."""
 
     at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
-    """Speech went on at ``at``."""
+    """Speech went on at sample ``at``."""
 
     at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn began at ``began`` and is over: its last voiced sample was ``at``.
+    """The turn is over: it began at sample ``began``, and its last voiced sample was ``at``.
 
     ``rule`` names the setting that ended it, ``voiced`` is how many of its samples were voiced.
     """
@@ -91,7 +91,7 @@ Signal: TypeAlias = Began | Paused | WentOn | Ended
 
 
 class Endpoint:
-    """The state of one caller's speech: idle, speaking, or paused."""
+    """State of one caller's speech: idle, speaking, or paused."""
 
     def __init__(self, settings: Endpointing) -> None:
         self._usual = audio.samples(settings.silence_us)
@@ -101,7 +101,7 @@ class Endpoint:
         self._longest = audio.samples(settings.longest_us)
         self._whole = audio.samples(settings.whole_us)
         self.began = Samples(0)
-        """The first voiced sample of the utterance."""
+        """First voiced sample of the utterance."""
         self._reset()
 
     def _reset(self) -> None:
@@ -113,16 +113,16 @@ class Endpoint:
         self._rose = Samples(0)
         self._now = Samples(0)
         self._since = Samples(0)
-        """Where sound began that has had no such pause in it since."""
+        """Sample at which the sound began that has had no pause in it since."""
         self._silence, self._rule = self._usual, USUAL
 
     @property
     def stirring(self) -> bool:
-        """Whether voice is coming together that has opened no turn."""
+        """Whether some voice is heard, but too little yet to open a turn."""
         return not self.speaking and self._rising > 0
 
     def wait(self, silence_us: int, rule: str) -> Ended | None:
-        """Have this pause last *silence_us* before it ends the turn; *rule* names whose choice that is.
+        """Let this pause last *silence_us* before it ends the turn; *rule* names the setting that says so.
 
         Returns the end of the turn if it has lasted that long already. Without a pause it changes nothing.
         """
@@ -133,7 +133,7 @@ class Endpoint:
         return self._over(self._now, voiced=self._rising > 0)
 
     def heard(self, until: Samples) -> Ended | None:
-        """Know that a pause of a chosen length has come to the place *until*; end the turn if it is over.
+        """Note that the media has come to sample *until*; return the end of a pause of chosen length.
 
         The usual pause is counted by the detector's windows, so that it does not matter how sound is cut.
         """
@@ -143,13 +143,13 @@ class Endpoint:
         return self._over(self._now, voiced=self._rising > 0)
 
     def so_far(self) -> tuple[Samples, Samples]:
-        """Return how many samples of the utterance were voiced, and how long the pause is (0: none)."""
+        """Return how many samples were voiced, and the length of the pause in samples (0: none)."""
         rising = self._rising if self.paused else 0
         silence = self._now - self._last if self.paused and not rising else 0
         return Samples(self._voiced + rising), Samples(silence)
 
     def process(self, at: Samples, count: int, *, voiced: bool, edge: Callable[[], Samples]) -> Signal | None:
-        """Take the window of *count* samples at *at* and return what it changed, if anything.
+        """Take the window of *count* samples at *at*; return what it changed, ``None`` if nothing.
 
         *edge* is asked, when a silence begins, for the last voiced sample: a detector falls late, the
         sound's level does not.
@@ -179,7 +179,7 @@ class Endpoint:
         return self._over(ended, voiced=voiced)
 
     def _rises(self, at: Samples, count: int, *, voiced: bool) -> bool:
-        """Fill or empty the counter of voice; say whether enough has come together."""
+        """Fill or empty the counter of voice; return whether enough has come together."""
         if not voiced:
             self._rising = Samples(max(0, self._rising - count))
             return False

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 KEYS: Final = "[keys]"
-"""What is written for keys that were pressed: they may be a card's number or a code."""
+"""Text written in place of keys that were pressed, which may be a card number or a code."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """The caller began to speak."""
+    """The caller began to speak at ``at_us``."""
 
     at_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """The text so far; it may still change, unless the caller goes on no more.
+    """The text so far; it may still change if the caller goes on.
 
     ``whole``: the caller has paused, and this is the text of all they said before.
     """
@@ -39,7 +39,7 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The caller fell silent; it may be the end of the turn. ``text`` is the partial text by then."""
+    """The caller fell silent at ``at_us``, perhaps at the end of the turn; ``text`` is the partial text."""
 
     at_us: int
     text: str
@@ -47,14 +47,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The caller spoke on before the silence was long enough to end the turn."""
+    """The caller spoke on at ``at_us``, before the silence was long enough to end the turn."""
 
     at_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What the caller said, final, with when its sound began and ended.
+    """What the caller said, final, and when its sound began and ended.
 
     ``ended_us`` is the last voiced sample: the zero of the turn. The endpoint was taken at ``decided_us``
     because of ``rule``, a setting's name; the text was there at ``text_us``. ``trust`` tells a final text
@@ -63,19 +63,28 @@ class Utterance:
 
     text: str
     began_us: int
+    """First voiced sample (µs on the clock)."""
     ended_us: int
+    """Last voiced sample: the zero of the turn (µs on the clock)."""
     decided_us: int
+    """When the endpoint was decided (µs on the clock)."""
     text_us: int
+    """When the text was there (µs on the clock)."""
     rule: str
+    """Name of the setting that ended the turn."""
     voiced_us: int
+    """Voice in it (µs of media)."""
     trust: Literal["final", "partial"] = "final"
+    """Whether the text is final, or a partial one since the final came too late or empty."""
     transcriber: str = ""
     because: str = ""
+    """Why the text is only partial; '' if it is final."""
     work: tuple[Work, ...] = ()
+    """Decodes that the text cost."""
     keys: tuple[str, ...] = ()
-    """Inputs of keys that are part of the text: written nowhere."""
+    """Inputs of keys that are part of the text; they are written nowhere."""
     masked: str = ""
-    """The text without them, if there are any."""
+    """The text without those inputs, if there are any."""
 
     @property
     def written(self) -> str:
@@ -99,7 +108,7 @@ def joined(utterances: Sequence[Utterance]) -> Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Dtmf:
-    """A key was pressed."""
+    """A key was pressed at ``at_us``."""
 
     digit: str
     at_us: int
@@ -107,7 +116,7 @@ class Dtmf:
 
 @dataclass(frozen=True, slots=True)
 class Hangup:
-    """The caller is gone."""
+    """The caller hung up at ``at_us``."""
 
     at_us: int
 

@@ -8,17 +8,19 @@ from typing import Final
 from turnbudget.voice.hearing.events import KEYS, Utterance
 
 DIGITS: Final = frozenset("0123456789*#ABCD")
+"""The sixteen keys of a telephone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """When an input is whole. Times in microseconds."""
+    """When an input of keys is complete; times in microseconds."""
 
     terminator: str = "#"
+    """Key that ends an input."""
     gap_us: int = 2_000_000
-    """So long after its last key an input is whole."""
+    """Time after the last key at which an input is complete (µs; 2 s)."""
     most: int = 32
-    """An input of so many keys is whole."""
+    """Number of keys at which an input is complete."""
 
 
 class Keypad:
@@ -31,7 +33,7 @@ class Keypad:
         self._pressed_us = 0
 
     def press(self, key: str, now_us: int) -> Utterance | None:
-        """Take *key*; return the input if it is whole now. What is no key is ignored."""
+        """Take *key*; return the input if that completes it. Anything else than a key is ignored."""
         if key not in DIGITS:
             return None
         if key == self._gathering.terminator:
@@ -43,12 +45,12 @@ class Keypad:
         return self._whole("keypad.most", now_us) if len(self._keys) >= self._gathering.most else None
 
     def waited(self, now_us: int) -> Utterance | None:
-        """Return the input if its last key was pressed long enough ago."""
+        """Return the input if its last key was pressed long enough before *now_us*."""
         due = now_us - self._pressed_us >= self._gathering.gap_us
         return self._whole("keypad.gap_ms", now_us) if due else None
 
     def _whole(self, rule: str, now_us: int) -> Utterance | None:
-        """Return the input as what the caller said, which is written nowhere; ``None`` if there is none."""
+        """Return the keys as an utterance, ``None`` if there are none."""
         text, self._keys = " ".join(self._keys), ""
         if not text:
             return None

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 BLOCK: Final = 160
-"""Samples in a block: 10 ms."""
+"""Length of a block (samples; 10 ms)."""
 MEMORY: Final = 300
-"""Blocks remembered: 3 s, longer than the dips between words are apart."""
+"""Blocks remembered (3 s): longer than the dips between words are apart."""
 HOLES: Final = 10
-"""So many blocks, in 3 s, are quieter than the floor: lost frames that somebody filled in with zeros."""
+"""Quietest blocks of 3 s left out of the noise floor, for lost frames that were filled with zeros."""
 QUIETEST: Final = 32768.0**2 * 10.0**-7.0
-"""Power of −70 dBFS: below that lies the noise of a 16-bit telephone line, and digital silence."""
+"""Lowest noise floor (power; −70 dBFS, the noise of a 16-bit telephone line)."""
 CONTRAST: Final = 4.0
-"""Voice stands 6 dB (a power ratio of 4) above the noise floor."""
+"""How far voice stands above the noise floor (power ratio; 6 dB)."""
 FALL: Final = 10.0**-3.5
 """A voice has ended 35 dB below its own peak: what follows is its echo and the line's. Measured against the
 331 ends of recorded telephone utterances with word times (the 8 calls they were chosen on, 2026-11):
@@ -36,18 +36,18 @@ median 13 ms early, 90 % within −120 to +50 ms, all within −200 to +95 ms; e
 
 
 class Level:
-    """The powers of the latest blocks of one call."""
+    """Powers of the latest blocks of one call."""
 
     def __init__(self) -> None:
         self._powers = np.zeros(4 * MEMORY)
         self._count = 0
         self.ended = Samples(0)
-        """The place behind the last block."""
+        """Place behind the last block (samples)."""
         self._rest: Int16 = np.zeros(0, np.int16)
         """The last sample of the block before, and the samples of a block that is not full yet."""
 
     def hear(self, samples: Int16, at: Samples, *, lost: bool = False) -> None:
-        """Take the next *samples*, which stand at *at*; a jump in *at* begins anew.
+        """Take the next *samples*, which stand at *at*; a jump in *at* starts anew.
 
         Those *lost* never came: they say nothing of the noise, and are taken to be as quiet as it.
         """
@@ -72,27 +72,27 @@ class Level:
         self._count += 1
 
     def _latest(self, blocks: int, until: Samples | None) -> np.typing.NDArray[np.float64]:
-        """Return the powers of the last *blocks* that had ended by the place *until*."""
+        """Return the powers of the last *blocks* that ended by the place *until*."""
         count = max(0, self._count - self._since(until))
         return self._powers[max(0, count - blocks) : count]
 
     def _since(self, until: Samples | None) -> int:
-        """Return how many blocks ended behind the place *until*; none without one."""
+        """Return how many blocks ended after the place *until*; 0 without one."""
         return 0 if until is None else max(0, -(-(self.ended - until) // BLOCK))
 
     def floor(self, until: Samples | None = None) -> float:
-        """Return the noise floor at the place *until* (the latest, without one), as a power."""
+        """Return the noise floor at the place *until* (default: the latest), as a power."""
         powers = self._latest(MEMORY, until)
         holes = powers.size * HOLES // MEMORY
         return max(float(np.partition(powers, holes)[holes]), QUIETEST) if powers.size else QUIETEST
 
     def stands_out(self, count: int, until: Samples | None = None) -> bool:
-        """Whether the loudest of the *count* samples before *until* stands out of the noise."""
+        """Return whether the loudest of the *count* samples before *until* stands out of the noise."""
         loudest = float(self._latest(max(1, count // BLOCK), until).max(initial=0.0))
         return loudest > QUIETEST * CONTRAST and loudest > self.floor(until) * CONTRAST
 
     def last_voiced(self, began: Samples, until: Samples | None = None) -> Samples:
-        """Return where the last voiced block of *began* to *until* ended (samples); *began* if none did."""
+        """Return where the last voiced block from *began* to *until* ended; *began* if none did."""
         ended = self.ended - self._since(until) * BLOCK
         powers = self._latest(min(MEMORY, max(0, ended - began) // BLOCK), until)
         threshold = max(self.floor(until) * CONTRAST, float(powers.max(initial=0.0)) * FALL)

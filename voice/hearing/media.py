@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.line import Frame
 
 LOST: Final = audio.samples(200_000)
-"""Media missing for so long is filled in by the guard: a radio gap, not jitter."""
+"""Missing media that is filled in as silence (samples; 200 ms): more than jitter."""
 JUMP: Final = audio.samples(1_000_000)
-"""A jump in media places beyond this is a new count, unless as much time has passed."""
+"""Jump in media places that is taken as a new count, unless as much time has passed (samples; 1 s)."""
 DRIFT: Final = 5_000
-"""A caller's clock runs slow by one part in so many at worst (200 ppm); what comes later still is jitter."""
+"""Parts of the time by which a caller's clock may run slow (1 in 5,000: 200 ppm); more is jitter."""
 COUNTS: Final = 16
-"""Counts that are remembered: as many as a turn may be old when somebody asks for its end."""
+"""Earlier counts that are remembered, so that the end of an old turn can be placed."""
 
 
 @dataclass(slots=True)
 class _Count:
-    """How the far side counts from our place *began* on: until it is shifted anew."""
+    """How the far side counts from our place *began* on, until the next shift."""
 
     began: Samples
     shift: int
-    """What is added to its places to make them ours."""
+    """Samples to add to its places to make them ours."""
     epoch: Micros
-    """When our place 0 would have sounded, in µs on the clock."""
+    """When our place 0 would have sounded (µs on the clock)."""
 
 
 class Media:
@@ -47,32 +47,32 @@ class Media:
 
     def __init__(self) -> None:
         self.next = Samples(0)
-        """The place after all that has been taken, in samples."""
+        """Place after all that has been taken (samples)."""
         self._counts: deque[_Count] = deque(maxlen=COUNTS)
         self._arrived = 0
         self._filled = False
 
     @property
     def epoch_us(self) -> Micros:
-        """When the first sample of the media sounded, in µs on the clock, by the count of now."""
+        """When the media's first sample sounded, by the latest count (µs on the clock)."""
         return self._counts[-1].epoch if self._counts else Micros(0)
 
     def at_clock(self, at: Samples) -> Micros:
-        """Return when the sample *at* sounded, in µs on the clock: what came late since has not moved it."""
+        """Return when sample *at* sounded (µs on the clock), whatever came late since."""
         return Micros(self._count(lambda count: count.began <= at).epoch + audio.us(at))
 
     def counted(self, us: Micros) -> Samples:
-        """Return which sample sounded at *us* on the clock, by the far side's own count."""
+        """Return which sample sounded at *us* on the clock, in the far side's own count."""
         count = self._count(lambda count: count.epoch + audio.us(count.began) <= us)
         return Samples(audio.samples(us - count.epoch) - count.shift)
 
     def _count(self, holds: Callable[[_Count], bool]) -> _Count:
-        """Return the latest count that *holds*, or the oldest that is remembered."""
+        """Return the latest count that *holds*, or the oldest one remembered."""
         oldest = self._counts[0] if self._counts else _Count(Samples(0), 0, Micros(0))
         return next(filter(holds, reversed(self._counts)), oldest)
 
     def place(self, frame: Frame) -> Samples | None:
-        """Return where *frame*, arriving now, belongs; ``None`` if it came twice or too late."""
+        """Return the place of *frame*, which arrives now; ``None`` if it came twice or too late."""
         size, now = frame.samples.size, clock.now() - audio.us(frame.behind)
         if not self._counts:
             self.next = frame.at
@@ -96,7 +96,7 @@ class Media:
         return at
 
     def lost(self) -> Samples:
-        """Return how many samples should have come by now and will be taken as lost; 0 if none.
+        """Return how many samples should have come by now and count as lost; 0 if none.
 
         The frame that is under way is not among them.
         """

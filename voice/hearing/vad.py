@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 
 class Vad(Protocol):
-    """A voice detector for one call (it may keep state from window to window)."""
+    """A voice detector for one call; it may keep state from window to window."""
 
     name: str
+    """Its name in records."""
     window: int
-    """Samples it wants at a time, at 16 kHz."""
+    """Length of the windows it takes (samples at 16 kHz)."""
 
     def probability(self, window: Int16, at: int) -> float:
-        """Return 0–1 for the window whose first sample stands at *at* in the caller's media."""
+        """Return 0–1: how likely the window, whose first sample stands at *at*, holds speech."""
         ...
 
 
@@ -56,7 +57,7 @@ class Silero:
         self._input = np.zeros((1, self._CONTEXT + self.window), np.float32)
 
     def probability(self, window: Int16, at: int) -> float:  # noqa: ARG002 - it needs no clock
-        """Return how likely it is that somebody speaks in *window* (512 samples)."""
+        """Return 0–1: how likely somebody speaks in *window* (512 samples)."""
         heard = self._input
         heard[0, : self._CONTEXT] = heard[0, -self._CONTEXT :]
         np.divide(window, 32768.0, out=heard[0, self._CONTEXT :], casting="unsafe")
@@ -94,7 +95,7 @@ class Energy:
         self._levels: deque[float] = deque(maxlen=150)
 
     def probability(self, window: Int16, at: int) -> float:  # noqa: ARG002 - it needs no clock
-        """Return how far *window* stands out of the quietest of the last three seconds."""
+        """Return 0–1: how far *window* stands above the quietest of the last three seconds."""
         sound = window.astype(np.float64)
         power = float(sound @ sound) / sound.size - (float(sound.sum()) / sound.size) ** 2
         level = 10 * math.log10(max(power, 1e-6)) - self._FULL_DB

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 LATE_US: Final = 60 * clock.MS
-"""A frame later than this is an underrun: the schedule begins anew, for no line buffers more."""
+"""Lateness of a frame that counts as an underrun, at which the schedule starts anew (µs; 60 ms)."""
 
 ASKED: Final = 0.6
-"""Of a question so much is heard before it is answered."""
+"""Share of a question that must be heard before an answer to it counts as one."""
 
 Sounding: TypeAlias = "Callable[[Micros, Micros], None]"
-"""Called once with when the first audible sample left: by the clock, and by the tape."""
+"""Called once with when the first audible sample left, by the clock and by the tape (µs on the clock)."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,9 @@ class Playback:
     """What the caller has heard of a reply so far."""
 
     text: str = ""
+    """The words that have sounded."""
     complete: bool = False
+    """Whether it was played to its end."""
 
 
 async def at_once(*pieces: Speech) -> AsyncGenerator[Speech, None]:
@@ -60,7 +62,7 @@ class Mouth:
     """Our voice on one line."""
 
     def __init__(self, line: Line, tape: Tape, echo: Echo | None = None) -> None:
-        """Speak on *line*; *echo* is told of every frame, for it comes back."""
+        """Speak on *line*; *echo* is told of every frame, since it will come back."""
         self._line = line
         self._tape = tape
         self._echo = echo
@@ -69,26 +71,26 @@ class Mouth:
         self._free.set()
         self._due = 0
         self._hushed = False
-        """Whether what sounded has been faded out, so that nothing is left to fade."""
+        """Whether what sounded was faded out, so that nothing is left to fade."""
         self._heard_us: int | None = None
-        """When the far side began to sound a reply that has been held since."""
+        """When the far side began to sound a reply that was held since (µs on the clock)."""
         self._onset_us = 0
         self.asking = False
-        """Whether what sounds, or sounded last, has asked a question that was mostly heard."""
+        """Whether the latest sound asked a question and most of it was heard."""
         self.sounding_since_us: int | None = None
-        """Since when a reply has been sounding; ``None`` while none is."""
+        """When the current reply began to sound (µs on the clock); ``None`` while none sounds."""
         self.quiet_since_us = clock.now()
-        """When our last sound ended."""
+        """When our last sound ended (µs on the clock)."""
 
     @property
     def heard_us(self) -> int | None:
-        """When the far side sounded the latest reply's first audible sample, if it tells."""
+        """When the far side played the latest reply's first audible sample (µs on the clock), if it tells."""
         heard = self._line.heard_us if self._heard_us is None else self._heard_us
         return None if heard is None else heard + self._onset_us
 
     @property
     def held(self) -> bool:
-        """Whether it keeps silent, whatever it has to say."""
+        """Whether it is held silent."""
         return not self._free.is_set()
 
     def hold(self) -> None:
@@ -96,11 +98,11 @@ class Mouth:
         self._free.clear()
 
     def go_on(self) -> None:
-        """Say what was held."""
+        """Go on with what was held."""
         self._free.set()
 
     async def freed(self) -> None:
-        """Wait until nobody holds us."""
+        """Wait until it is not held."""
         while self.held:
             await self._free.wait()
 
@@ -121,7 +123,7 @@ class Mouth:
                 self.quiet_since_us = clock.now()
 
     async def _piece(self, piece: Speech, heard: Playback, sounding: Sounding | None) -> bool:
-        """Play one piece; say whether *sounding* has been told."""
+        """Play one piece; return whether *sounding* has been called."""
         sent, told, size, before = 0, False, piece.samples.size, heard.text
         try:
             while sent < size:
@@ -144,7 +146,7 @@ class Mouth:
         return told
 
     async def _may_go_on(self, last: Int16 | None) -> bool:
-        """Wait until the next frame is due and nobody holds us; say whether somebody did.
+        """Wait until the next frame is due and nobody holds us; return whether somebody did.
 
         *last* is what would follow what has sounded; if we are held, it fades out. A wait that ends while
         somebody holds us anew goes on: not a frame leaves in between.
@@ -159,7 +161,7 @@ class Mouth:
         return held
 
     def _hush(self, last: Int16 | None) -> None:
-        """Take back what has not sounded yet, and fade *last* out."""
+        """Take back what has not sounded yet, and fade out *last*, the samples that would follow."""
         self._hushed = True
         self._heard_us = self._line.heard_us if self._heard_us is None else self._heard_us
         self._line.clear()
@@ -198,7 +200,7 @@ class Mouth:
 
 
 def _so_far(before: str, text: str, share: float) -> str:
-    """Return the words that have sounded, by proportion."""
+    """Return *before* and the first *share* (0–1) of the words of *text*."""
     words = text.split()
     return " ".join(filter(None, (before, *words[: round(len(words) * share)])))
 
@@ -208,13 +210,13 @@ AHEAD: Final = 4
 
 
 class Rendering:
-    """The pieces of one reply, from whoever renders them to the Mouth."""
+    """Pieces of one reply, passed from whoever renders them to the Mouth."""
 
     def __init__(self) -> None:
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the first piece is there, or none will be."""
+        """Done when the first piece is there, or when none will be."""
         self.ready_us: int | None = None
-        """When that was."""
+        """When that was (µs on the clock); ``None`` before."""
         self.failure = "no answer came in time"
         """Why there is nothing to play; '' once a piece is there."""
         self.broken = ""
@@ -223,13 +225,13 @@ class Rendering:
         self._pieces: asyncio.Queue[Speech | None] = asyncio.Queue(AHEAD + 1)
 
     async def put(self, speech: Speech) -> None:
-        """Add the next piece; waits while enough are ahead."""
+        """Add the next piece; wait while enough are ahead."""
         await self._room.acquire()
         self._pieces.put_nowait(speech)
         self._settle("")
 
     def end(self, failure: str) -> None:
-        """Say that no further piece will come, and why if not all have."""
+        """Note that no further piece will come; *failure* says why if some are missing."""
         if self.ready.done():
             self.broken = failure
         self._settle(failure)
@@ -248,7 +250,7 @@ class Rendering:
             yield piece
 
     def unheard_us(self) -> int:
-        """Return what the pieces cost that the Mouth never asked for, and forget them."""
+        """Return what the pieces cost that were never played (µs), and forget them."""
         cost = 0
         while not self._pieces.empty():
             piece = self._pieces.get_nowait()

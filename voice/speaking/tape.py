@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Tape:
-    """Both tracks of one call from *epoch_us* on; what has been taken off it is forgotten."""
+    """Both tracks of one call from *epoch_us* on; what was taken off is forgotten."""
 
     def __init__(self, epoch_us: int, *, keeps: bool = True) -> None:
-        """Start at *epoch_us*; a tape that keeps nothing is still a witness."""
+        """Start at *epoch_us*; a tape that keeps nothing still counts samples."""
         self.epoch_us = epoch_us
         self._keeps = keeps
         self._tracks = np.zeros((2, audio.RATE), np.int16)
@@ -33,11 +33,11 @@ class Tape:
         self._sent = Samples(0)
 
     def caller(self, samples: Int16, at_us: Micros) -> None:
-        """Note the caller's *samples*, whose first sounded at *at_us*."""
+        """Record the caller's *samples*, whose first sounded at *at_us*."""
         self._note(0, audio.samples(at_us - self.epoch_us), samples)
 
     def agent(self, samples: Int16, *, fresh: bool) -> Samples:
-        """Note *samples* handed to the line now; return the place of the first (samples from the start)."""
+        """Record *samples* handed to the line now; return the place of the first."""
         place = audio.samples(clock.now() - self.epoch_us) if fresh else self._sent
         place = max(place, self._sent)
         self._note(1, place, samples)
@@ -45,11 +45,11 @@ class Tape:
         return place
 
     def clock_at(self, place: Samples) -> Micros:
-        """Return when the sample at *place* sounded, in µs on the clock."""
+        """Return when the sample at *place* sounded (µs on the clock)."""
         return Micros(self.epoch_us + audio.us(place))
 
     def take(self, until_us: int) -> Int16:
-        """Return what lies before *until_us* and was not taken yet, as an array of (n, 2), and forget it."""
+        """Return what lies before *until_us* and was not taken yet, as an array (n, 2), and forget it."""
         count = max(0, audio.samples(until_us - self.epoch_us) - self._taken)
         self._reach(count)
         block = self._tracks[:, :count].T.copy()
@@ -67,7 +67,7 @@ class Tape:
         self._tracks[side, start : start + samples.size] = samples
 
     def _reach(self, count: int) -> None:
-        """Have room for *count* samples a track."""
+        """Make room for *count* samples a track."""
         size = self._tracks.shape[1]
         if count > size:
             more = np.zeros((2, max(count - size, size)), np.int16)

@@ -25,28 +25,30 @@ class Budget:
     """Time until an absolute end, in microseconds on the loop's clock."""
 
     ends_us: int
+    """The end (µs on the clock)."""
 
     @classmethod
     def of(cls, us: int) -> Budget:
-        """Return a budget of *us* from now."""
+        """Return a budget of *us* microseconds from now."""
         return cls(clock.now() + us)
 
     def left(self) -> int:
-        """Return the microseconds left; negative once it has passed."""
+        """Return the microseconds left, negative once it has passed."""
         return self.ends_us - clock.now()
 
     def keep(self, us: int) -> Budget:
-        """Return a budget that leaves *us* after it for what still has to come."""
+        """Return a budget that ends *us* earlier, to leave room for what still has to come."""
         return Budget(self.ends_us - max(0, us))
 
     def share(self, us: int) -> Budget:
-        """Return a budget of no more than *us* from now, and never longer than this one."""
+        """Return a budget of at most *us* from now, never longer than this one."""
         return Budget(min(self.ends_us, clock.now() + us))
 
 
 ENOUGH: Final = 20
-"""A p95 by nearest rank needs twenty values to be other than the maximum."""
+"""Measurements from which percentiles replace the prior: a p95 by nearest rank needs twenty."""
 WINDOW: Final = 100
+"""Latest measurements of a stage that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,24 @@ class Cost:
     """A stage's cost, in microseconds."""
 
     p50_us: int
+    """Median (µs)."""
     p95_us: int
+    """95th percentile (µs)."""
 
 
 class Forecast:
-    """The latest costs of each stage, and their percentiles."""
+    """Latest costs of each stage, and their percentiles."""
 
     def __init__(self, priors: Mapping[str, Cost]) -> None:
         self._priors = dict(priors)
         self._latest: dict[str, deque[int]] = {}
 
     def note(self, stage: str, us: int) -> None:
-        """Take *us* as the newest cost of *stage*."""
+        """Add *us* as the newest cost of *stage*."""
         self._latest.setdefault(stage, deque(maxlen=WINDOW)).append(us)
 
     def of(self, stage: str) -> Cost:
-        """Return what *stage* is likely to cost; a stage with neither prior nor past costs nothing."""
+        """Return what *stage* will likely cost; zero if it has neither prior nor past."""
         latest = sorted(self._latest.get(stage, ()))
         if len(latest) >= ENOUGH:
             return Cost(nearest_rank(latest, 50), nearest_rank(latest, 95))
@@ -80,5 +84,5 @@ class Forecast:
 
 
 def nearest_rank(ordered: list[int], percent: int) -> int:
-    """Return the *percent*-th percentile of ascending values: a value that occurred, never one between."""
+    """Return the *percent*-th percentile of ascending values, always one of them."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]

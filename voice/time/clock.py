@@ -43,12 +43,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 Kind = Literal["wall", "skip", "virtual"]
+"""One of the three clocks."""
 Micros = NewType("Micros", int)
-"""Microseconds, an instant on the loop's clock or a length: named where samples are counted beside them."""
+"""Microseconds (an instant on the loop's clock, or a duration), as a type of their own where samples are
+about."""
 
 MS: Final = 1_000
+"""Microseconds in a millisecond."""
 SECOND: Final = 1_000_000
+"""Microseconds in a second."""
 GIVE_WAY_S: Final = 0.0005
+"""Time after which a thread that computes lets another run (s; 0.5 ms)."""
 
 
 def now() -> int:
@@ -63,7 +68,7 @@ def kind() -> Kind:
 
 
 async def sleep_until(instant: int) -> None:
-    """Wait until *instant* (µs); give way once even if it has passed."""
+    """Wait until *instant* (µs on the clock); give way once even if it has passed."""
     woken = asyncio.get_running_loop().create_future()
     handle = call_at(instant, lambda: _wake(woken))
     try:
@@ -74,7 +79,7 @@ async def sleep_until(instant: int) -> None:
 
 
 def call_at(instant: int, action: Callable[[], object]) -> asyncio.TimerHandle:
-    """Have the loop call *action* at *instant* (µs), for what has no task to wait in; it can be cancelled."""
+    """Have the loop call *action* at *instant* (µs on the clock); the handle can be cancelled."""
     return asyncio.get_running_loop().call_at(instant / SECOND, action)
 
 
@@ -116,7 +121,7 @@ class _MoveOn:
 
 
 async def wait_until(tasks: Iterable[asyncio.Future[Any]], instant: int, *, first: bool = False) -> bool:
-    """Wait for all *tasks*, or the *first*, until *instant* (µs); say whether it came to that."""
+    """Wait for all *tasks*, or the *first*, until *instant* (µs); return whether that was reached."""
     tasks = tuple(tasks)
     waiting = [task for task in tasks if not task.done()]
     if not waiting or (first and len(waiting) < len(tasks)):
@@ -156,7 +161,7 @@ def beyond() -> Iterator[None]:
 
 @contextlib.contextmanager
 def alarm(us: int, action: Callable[[], None]) -> Iterator[None]:
-    """Call *action* from another thread if the block takes longer than *us*: it can end a blocking read.
+    """Call *action* from another thread if the block takes longer than *us* microseconds.
 
     For blocking code that runs in a thread, where no loop's deadline reaches.
     """
@@ -233,15 +238,15 @@ class WallLoop(asyncio.SelectorEventLoop):
         super().__init__(self._waiting)
 
     def time(self) -> float:
-        """Return seconds; the wall's, plus what has been skipped."""
+        """Return seconds: the wall clock's, and what has been skipped."""
         return (time.monotonic_ns() + self._waiting.skipped_ns) / 1e9
 
     def now_us(self) -> int:
-        """Return the same in microseconds, rounded."""
+        """Return microseconds: the wall clock's, and what has been skipped."""
         return (time.monotonic_ns() + self._waiting.skipped_ns + 500) // 1_000
 
     def count_beyond(self, change: int) -> None:
-        """Add *change* to the real work that is under way outside the loop."""
+        """Add *change* to the count of real work under way outside the loop."""
         self._waiting.outstanding += change
 
 
@@ -280,7 +285,7 @@ class SkipLoop(WallLoop):
 
 
 class _Instant(float):
-    """A moment; of two equal moments the one set first comes first."""
+    """A moment; of two equal ones, the one set first comes first."""
 
     __slots__ = ("order",)
     order: int
@@ -311,7 +316,7 @@ class _Jump(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """No time passes but what timers ask for: deterministic, and as fast as the code."""
+    """A loop in which no time passes but what timers ask for: deterministic, as fast as the code."""
 
     kind: Kind = "virtual"
 
@@ -347,14 +352,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return super().call_at(instant, callback, *args, context=context)
 
     def run_in_executor(self, *_: object) -> NoReturn:
-        """Refuse: a thread takes real time."""
+        """Refuse, since a thread takes real time."""
         raise Defect(
             "a thread takes real time, and virtual time has none",
             remedy="use scripted engines, or --clock skip",
         )
 
     def block(self, us: int) -> None:
-        """Hold the loop for *us*, as a blocking call would: the scripted fault for a stall."""
+        """Hold the loop for *us* microseconds, as a blocking call would."""
         self._jump.elapsed_us += us
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE_US: Final = 2 * clock.SECOND
+"""Longest wait for cancelled tasks at the end (µs; 2 s)."""
 
 
 class Crew:
@@ -30,10 +31,10 @@ class Crew:
         self._leaving = False
         self._interrupted = False
         self.dangling: tuple[str, ...] = ()
-        """Names of tasks that swallowed their cancellation and were left behind."""
+        """Names of tasks that did not end when they were cancelled, and were left behind."""
 
     def create_task(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-        """Start *work* as a member of the crew."""
+        """Start *work* as a task of the crew."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._done)

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 STALL_US: Final = 10_000
-"""A loop kept from its selector for so long is stalled: half a 20 ms frame."""
+"""Time away from its selector at which a loop is stalled (µs; 10 ms, half a frame)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time in which the loop could run nothing: when, and what held it."""
+    """Time in which the loop could run nothing, and what held it."""
 
     began_us: int
+    """Beginning (µs on the clock)."""
     ended_us: int
+    """End (µs on the clock)."""
     cause: str
+    """What held the loop."""
 
 
 class Pulse:
@@ -36,26 +39,26 @@ class Pulse:
         self.read = read
         self.stalls: deque[Stall] = deque(maxlen=256)
         self.awake_since: int | None = None
-        """When the selector last returned; ``None`` while the loop waits in it."""
+        """When the selector last returned (µs); ``None`` while the loop waits in it."""
         self._accused: tuple[int | None, str] | None = None
 
     def accuse(self, who: str, since: int | None) -> None:
-        """Say *who* has held the loop *since* (its ``awake_since``); said too late, it counts for nothing."""
+        """Name *who* has held the loop *since* (its ``awake_since``); ignored if that has passed."""
         self._accused = (since, who)
 
     def rest(self, instant: int) -> None:
-        """Note that the loop went back to its selector at *instant*."""
+        """Note that the loop went back to its selector at *instant* (µs)."""
         self.stalls.extend(self._held(instant))
         self.awake_since = self._accused = None
 
     def wake(self, instant: int, due: int | None = None) -> None:
-        """Note that the selector returned at *instant*; it was *due* by then, if a timer said so."""
+        """Note that the selector returned at *instant*, *due* by a timer (µs; ``None`` without one)."""
         if due is not None and instant - due >= STALL_US:
             self.stalls.append(Stall(due, instant, self._culprit() or "machine busy"))
         self.awake_since = instant
 
     def touching(self, began: int, ended: int) -> tuple[Stall, ...]:
-        """Return the stalls that touch the time from *began* to *ended*, one still going on included."""
+        """Return the stalls between *began* and *ended* (µs), a current one included."""
         noted = (*self.stalls, *self._held(self.read()))
         return tuple(stall for stall in noted if stall.ended_us > began and stall.began_us < ended)
 

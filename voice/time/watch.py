@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.pulse import Pulse
 
 LOOK_S: Final = 0.025
+"""Interval at which the watching thread looks at the heartbeat (s; 25 ms)."""
 HELD_US: Final = 30_000
-"""Awake for longer than this, the loop misses a frame."""
+"""Time awake from which the line that holds the loop is looked for (µs; 30 ms)."""
 COLLECTION_US: Final = 10_000
-"""A garbage collection shorter than this is no stall of its own."""
+"""Shortest garbage collection that is named as a stall's cause (µs; 10 ms)."""
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _THEIRS: Final = (
@@ -39,7 +40,7 @@ _PLUMBING: Final = frozenset({str(_PACKAGE / "voice" / "time" / "clock.py"), __f
 
 @contextlib.contextmanager
 def watch() -> Iterator[None]:
-    """Name whoever holds the running loop until the block ends; nothing in virtual time."""
+    """Name whoever holds the running loop until the block ends; do nothing in virtual time."""
     pulse = clock.pulse()
     if pulse is None or clock.kind() == "virtual":
         yield
@@ -59,7 +60,7 @@ def watch() -> Iterator[None]:
 
 
 def settle() -> None:
-    """Collect once and keep what is left out of later collections: to be called when models are loaded.
+    """Collect garbage once and exempt what is left from later collections, after models are loaded.
 
     ``gc.unfreeze`` takes it back.
     """
@@ -80,7 +81,7 @@ def _look(pulse: Pulse, thread: int, ended: threading.Event) -> None:
 
 
 def name(frame: FrameType) -> str:
-    """Return the innermost line on the stack that somebody can change, as ``file.py:33 function``."""
+    """Return the innermost line on the stack that can be changed, as ``file.py:33 function``."""
     at: FrameType | None = frame
     while at is not None and at.f_code is not clock.run.__code__:
         if _changeable(at.f_code.co_filename):
@@ -100,7 +101,7 @@ def _label(frame: FrameType) -> str:
 
 
 class _Collections:
-    """A hook of the garbage collector that accuses a long collection."""
+    """Hook of the garbage collector that names a long collection."""
 
     def __init__(self, pulse: Pulse) -> None:
         self._pulse = pulse
