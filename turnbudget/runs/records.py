@@ -20,6 +20,10 @@ EndedBy = Literal["reference", "vad"]
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plain record, written as JSON with its fields in this order."""
 
+    def json(self) -> str:
+        """Return the record as one line of JSON, as it stands in its file."""
+        return msgspec.json.encode(self).decode()
+
 
 class EntryRow(Record, frozen=True, kw_only=True):
     """One stage's share of the turn."""

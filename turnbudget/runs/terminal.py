@@ -47,6 +47,9 @@ BEYOND: Final = 1.25
 """An axis goes on for so many budgets; what is longer runs off it, and its number says how far."""
 
 NARROWEST: Final = 24
+"""Columns below which nothing is made narrower."""
+WIDTH: Final = 80
+"""Columns of what is turned into a plain text."""
 
 
 class Lines:
@@ -55,6 +58,11 @@ class Lines:
     def __init__(self, make: Callable[[int, bool], Iterable[Text]], width: int | None = None) -> None:
         self._make = make
         self._width = width
+
+    def __str__(self) -> str:
+        """Return the lines without colour, 80 columns wide unless another width was asked for."""
+        width = max(NARROWEST, self._width or WIDTH)
+        return "\n".join(line.plain.rstrip() for line in self._make(width, False))  # noqa: FBT003 - as it is asked
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines for the width there is, and whether there is colour."""
@@ -66,7 +74,10 @@ class Lines:
 
 
 def waterfall(row: Row, width: int | None = None) -> Lines:
-    """Return two lines for *row*: what was said and how it went, and where its milliseconds went."""
+    """Return two lines for *row*: what was said and how it went, and where its milliseconds went.
+
+    ``str()`` of it is plain text, as wide as *width* (80 columns if not given); a rich console shows colours.
+    """
     return Lines(
         lambda room, coloured: (_head(row, room), _bar(row, room - MARGIN, coloured=coloured)), width
     )
