@@ -19,7 +19,7 @@ import soundfile
 from facts import facts
 
 from turnbudget.recorded.demo import LINES, render_call
-from turnbudget.recorded.replay import Plan, replay
+from turnbudget.recorded.replay import ReplayPlan, replay
 from turnbudget.runs.progress import Progress
 from turnbudget.settings.config import Config
 from turnbudget.voice.errors import TurnbudgetError
@@ -84,7 +84,7 @@ async def measured(source: Path, folder: Path, wall: Callable[[], int]) -> Cost:
     def mark(*_: object) -> None:
         marks.append((wall(), clock.cpu()))
 
-    run = await replay(Plan((source,), folder, Config()), Progress(calls=mark, call_done=mark))
+    run = await replay(ReplayPlan((source,), folder, Config()), Progress(calls=mark, call_done=mark))
     calls = sorted(after[1] - before[1] for before, after in pairwise(marks))
     return Cost(run, calls, marks[-1][0] - marks[0][0], marks[-1][1] - marks[0][1])
 

@@ -1,8 +1,6 @@
 """The smallest agent of a new domain: ``python demos/smallest.py`` lets you talk to it."""
 
-from turnbudget.agents.form import Form
-from turnbudget.agents.slot import Slot
-from turnbudget.agents.trial import chat
+from turnbudget import Form, Slot, chat
 
 DAY = Slot(name="day", type="date", ask="Which day?")
 GUESTS = Slot(name="guests", type="number", cues=("for",), ask="How many people?")

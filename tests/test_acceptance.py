@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from turnbudget.recorded.replay import Plan, replay
+from turnbudget.recorded.replay import ReplayPlan, replay
 from turnbudget.runs.folder import load
 from turnbudget.settings.config import Config
 from turnbudget.voice.time import clock
@@ -32,7 +32,7 @@ def calls(recordings):
 def folder(calls, real_engines, tmp_path_factory):  # noqa: ARG001 - without them it skips
     """The folder of the one run with real engines."""
     place = tmp_path_factory.mktemp("runs") / "real"
-    clock.run(replay(Plan((calls,), place, Config())), "skip")
+    clock.run(replay(ReplayPlan((calls,), place, Config())), "skip")
     return place
 
 
@@ -134,7 +134,7 @@ def digests(folder):
 
 def test_in_virtual_time_two_runs_of_the_recordings_are_the_same_byte_for_byte(calls, tmp_path):
     for place in ("a", "b"):
-        run = clock.run(replay(Plan((calls,), tmp_path / place / "run", Config())), "virtual")
+        run = clock.run(replay(ReplayPlan((calls,), tmp_path / place / "run", Config())), "virtual")
         assert run.summary.outcomes["silent"] == run.summary.outcomes["failed"] == 0
         # One caller goes on while the first frame of our reply is about to leave; it is held, and the turn
         # superseded: nothing sounded, so it counts against the share.

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from turnbudget.recorded import mining
-from turnbudget.recorded.replay import Plan, replay
+from turnbudget.recorded.replay import ReplayPlan, replay
 from turnbudget.settings.config import load
 from turnbudget.voice.time import clock
 
@@ -26,7 +26,9 @@ def bank(recordings, tmp_path_factory):
 
 def replayed(recordings, bank, folder, kind, config):
     told = msgspec.structs.replace(config.speculation, bank=str(bank))
-    plan = Plan((recordings / "harper-valley",), folder, msgspec.structs.replace(config, speculation=told))
+    plan = ReplayPlan(
+        (recordings / "harper-valley",), folder, msgspec.structs.replace(config, speculation=told)
+    )
     return clock.run(replay(plan), kind)
 
 

@@ -13,7 +13,7 @@ from turnbudget.commands.doctor import examine, table
 from turnbudget.commands.models import make_model
 from turnbudget.commands.shell import Teaching, one_line, print_anywhere
 from turnbudget.recorded.demo import render_call
-from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import ReplayPlan
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs import comparison, folder
 from turnbudget.runs.folder import REPORT
@@ -78,7 +78,7 @@ def demo(config: Path | None, out: Path) -> None:
     console = Console(stderr=True)
     with Bar(console) as bar, tempfile.TemporaryDirectory() as place:
         recording = clock.run(render_call(settings, Path(place), bar.doing), "wall")
-        run = clock.run(run_replay(Plan((recording,), into, settings), bar.progress()), "skip")
+        run = clock.run(run_replay(ReplayPlan((recording,), into, settings), bar.progress()), "skip")
     show(run)
     click.echo(f"report: {into / REPORT}")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import soundfile
 
-from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import ReplayPlan
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.settings.config import (
     Config,
@@ -134,7 +134,7 @@ def vcon(path, sound=None, **dialog):
 def plan(paths, folder, config=QUICK, **how):
     """What to replay; *paths* is one or several."""
     paths = tuple(paths) if isinstance(paths, tuple | list) else (paths,)
-    return Plan(paths, folder, config, **how)
+    return ReplayPlan(paths, folder, config, **how)
 
 
 def replay(paths, folder, config=QUICK, kind="virtual", **how):

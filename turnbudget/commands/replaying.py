@@ -14,7 +14,7 @@ from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, one_li
 from turnbudget.recorded import onoff, script
 from turnbudget.recorded.compare import answered_by, look_ahead, side_by_side
 from turnbudget.recorded.conversation import Pacing
-from turnbudget.recorded.replay import Plan
+from turnbudget.recorded.replay import ReplayPlan
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs import comparison, folder
 from turnbudget.runs.folder import REPORT
@@ -178,7 +178,7 @@ def replay(**given: Any) -> None:
         leave(run, given["fail_over"], SHARE if allowed is None else allowed, dropped=given["allow_dropped"])
 
 
-def plans_of(plan: Plan, given: Mapping[str, Any]) -> list[Plan]:
+def plans_of(plan: ReplayPlan, given: Mapping[str, Any]) -> list[ReplayPlan]:
     """Return the runs of *plan* that the options ask for; raises UsageError."""
     backends = given["backends"]
     if not given["compare_speculation"]:
@@ -190,7 +190,7 @@ def plans_of(plan: Plan, given: Mapping[str, Any]) -> list[Plan]:
     return onoff.both(answered_by(plan, backends[0], 0) if backends else plan)
 
 
-def compare(plans: Sequence[Plan], made: Sequence[Run], given: Mapping[str, Any]) -> None:
+def compare(plans: Sequence[ReplayPlan], made: Sequence[Run], given: Mapping[str, Any]) -> None:
     """Print the runs *made* of *plans* side by side."""
     if not given["compare_speculation"]:
         Console().print(side_by_side(zip(given["backends"], made, strict=True)))
@@ -200,7 +200,7 @@ def compare(plans: Sequence[Plan], made: Sequence[Run], given: Mapping[str, Any]
     Console().print(comparison.table(both))
 
 
-def plan_of(given: Mapping[str, Any]) -> Plan:
+def plan_of(given: Mapping[str, Any]) -> ReplayPlan:
     """Return what the options of ``replay`` ask for; raises UsageError."""
     config = with_options(load(given["config"]), given)
     events = script.load(given["script_file"]) if given["script_file"] else ()
@@ -214,7 +214,7 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         if name is not None
         else fresh_folder(parent, run_name(given["paths"]), endings)
     )
-    return Plan(
+    return ReplayPlan(
         given["paths"],
         into,
         config,
@@ -243,7 +243,7 @@ def with_options(config: Config, given: Mapping[str, Any]) -> Config:
     return config if on is None else onoff.speculating(config, on=on)
 
 
-def perform(plan: Plan, kind: clock.Kind, *, quiet: bool = False) -> Run:
+def perform(plan: ReplayPlan, kind: clock.Kind, *, quiet: bool = False) -> Run:
     """Replay *plan* with a progress bar, and show the run."""
     console = Console(stderr=True)
     with Bar(console) as bar:

@@ -17,21 +17,21 @@ from turnbudget.voice.time import clock
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from turnbudget.recorded.replay import Plan
+    from turnbudget.recorded.replay import ReplayPlan
     from turnbudget.runs.folder import Run
     from turnbudget.runs.records import Row, Spread, Summary
 
 MINUTE_US = 60 * clock.SECOND
 
 
-def answered_by(plan: Plan, spec: str, number: int) -> Plan:
+def answered_by(plan: ReplayPlan, spec: str, number: int) -> ReplayPlan:
     """Return *plan* with the LLM *spec* answering, in a folder of its own if it is not the first."""
     llm = msgspec.structs.replace(plan.config.llm, backend=spec)
     folder = plan.folder.with_name(f"{plan.folder.name}-{number + 1}") if number else plan.folder
     return replace(plan, folder=folder, config=msgspec.structs.replace(plan.config, llm=llm))
 
 
-async def look_ahead(plans: Iterable[Plan]) -> None:
+async def look_ahead(plans: Iterable[ReplayPlan]) -> None:
     """Refuse what the last of *plans* would be refused for, before the first has run."""
     for plan in plans:
         if plan.folder.exists() and not plan.force:

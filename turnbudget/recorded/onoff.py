@@ -12,7 +12,7 @@ from turnbudget.runs.records import Comparison, Side
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from turnbudget.recorded.replay import Plan
+    from turnbudget.recorded.replay import ReplayPlan
     from turnbudget.runs.folder import Run
     from turnbudget.settings.config import Config
 
@@ -26,7 +26,7 @@ def speculating(config: Config, *, on: bool) -> Config:
     return msgspec.structs.replace(config, speculation=msgspec.structs.replace(config.speculation, on=on))
 
 
-def both(plan: Plan) -> list[Plan]:
+def both(plan: ReplayPlan) -> list[ReplayPlan]:
     """Return *plan* twice, without speculation and with it, each into a folder of its own."""
     return [
         replace(
@@ -38,7 +38,7 @@ def both(plan: Plan) -> list[Plan]:
     ]
 
 
-def compared(plans: Sequence[Plan], runs: Sequence[Run]) -> Comparison:
+def compared(plans: Sequence[ReplayPlan], runs: Sequence[Run]) -> Comparison:
     """Return the comparison of the *runs* of *plans*, which are those of :func:`both`."""
     return Comparison(
         sides=tuple(

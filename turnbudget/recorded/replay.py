@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplayPlan:
     """What to replay, how, and where to."""
 
     paths: tuple[Path, ...]
@@ -58,7 +58,7 @@ class Plan:
     force: bool = False
 
 
-async def replay(plan: Plan, progress: Progress | None = None) -> Run:
+async def replay(plan: ReplayPlan, progress: Progress | None = None) -> Run:
     """Replay everything in *plan* on the running clock and return the run; raises TurnbudgetError.
 
     What cannot be replayed is a fault of the run. Raised is what leaves nothing to report, and what breaks
@@ -82,7 +82,7 @@ async def replay(plan: Plan, progress: Progress | None = None) -> Run:
 class Replaying:
     """A run on its way: which calls it has had, and what could not be replayed."""
 
-    def __init__(self, plan: Plan, progress: Progress, writer: RunWriter) -> None:
+    def __init__(self, plan: ReplayPlan, progress: Progress, writer: RunWriter) -> None:
         self.calls: list[CallRecord] = []
         self._plan = plan
         self._progress = progress
@@ -172,7 +172,7 @@ def _some_left(left: Sequence[object], faults: Sequence[str]) -> None:
     raise UsageError(f"none of {len(faults)} inputs can be replayed: {'; '.join(faults)}")
 
 
-def _open(plan: Plan, path: Path | UsageError) -> tuple[Conversation, list[Clip]]:
+def _open(plan: ReplayPlan, path: Path | UsageError) -> tuple[Conversation, list[Clip]]:
     """Read the conversation at *path*, and what its caller plays; raises UsageError."""
     if isinstance(path, UsageError):
         raise path
