@@ -18,6 +18,7 @@ from turnbudget.runs.folder import load
 from turnbudget.settings.config import Config
 from turnbudget.voice.time import clock
 
+pytestmark = pytest.mark.quiet
 MS = 1_000
 QUIET = 10 ** (-52 / 20) * 32_768
 """Peak of a millisecond that nobody hears, −52 dBFS."""

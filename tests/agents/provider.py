@@ -177,10 +177,10 @@ async def asking(*plays, **options):
             await backend.aclose()
 
 
-async def said(*play, **options):
-    """What is heard of one answer, its tool calls, and its record."""
+async def said(*play, wait_us=WAIT, **options):
+    """What is heard of one answer within *wait_us*, its tool calls, and its record."""
     timings = []
     async with asking([*play, CLOSE], **options) as (_, backend):
-        text, calls = await heard(backend, PROMPT, Budget.of(WAIT), timings)
+        text, calls = await heard(backend, PROMPT, Budget.of(wait_us), timings)
     assert len(timings) == 1
     return text, calls, timings[0]

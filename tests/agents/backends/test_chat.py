@@ -26,7 +26,7 @@ from turnbudget.agents.backends.backend import BackendError, ToolCall
 from turnbudget.agents.backends.openai import Dialect
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
-from turnbudget.voice.time.clock import MS
+from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
@@ -49,7 +49,7 @@ async def test_a_reply_may_come_byte_by_byte():
     """LLM-01."""
     body = answer("Zoë", " 👍")
     steps = [step for byte in body for step in (bytes([byte]), GAP // 4)]
-    assert (await said(head(), *steps))[0] == "Zoë 👍"
+    assert (await said(head(), *steps, wait_us=20 * SECOND))[0] == "Zoë 👍"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])

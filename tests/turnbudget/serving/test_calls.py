@@ -12,7 +12,7 @@ from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
 from turnbudget.serving.journal import CALLS
 from turnbudget.voice.time.crew import Crew
 
-pytestmark = pytest.mark.clock("wall")
+pytestmark = [pytest.mark.clock("wall"), pytest.mark.quiet]
 BUDGET_US = 800_000
 
 

@@ -149,6 +149,7 @@ def calling(number):
     return FarTwilio(began_us=clock.now(), call=FarCall(call=f"CA{number}", stream=f"MZ{number}"))
 
 
+@pytest.mark.quiet
 @wall
 async def test_more_calls_than_the_limit_are_shed_and_those_taken_stay_in_time(tmp_path):
     async with serving(tmp_path, most_calls=4) as (server, happenings), Crew() as crew:

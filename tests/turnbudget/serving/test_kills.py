@@ -34,7 +34,7 @@ from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 from turnbudget.voice.tts import pyttsx3
 
-pytestmark = pytest.mark.clock("wall")
+pytestmark = [pytest.mark.clock("wall"), pytest.mark.quiet]
 BUDGET_US = 800_000
 TALK = SAYS[:2]
 """One sentence before something dies, one after."""

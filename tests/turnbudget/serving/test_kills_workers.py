@@ -21,7 +21,7 @@ from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
-pytestmark = pytest.mark.clock("wall")
+pytestmark = [pytest.mark.clock("wall"), pytest.mark.quiet]
 TALK = SAYS[:2]
 
 

@@ -50,6 +50,7 @@ async def until_ready(port):
         await clock.sleep(50 * clock.MS)
 
 
+@pytest.mark.quiet
 @pytest.mark.clock("wall")
 async def test_a_worker_that_is_killed_is_started_again_and_the_other_answers_meanwhile(tmp_path):
     (tmp_path / "agent.toml").write_text(dump(QUICK))

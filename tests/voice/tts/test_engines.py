@@ -102,6 +102,7 @@ async def test_a_long_text_is_spoken_whole_and_its_first_piece_at_once(text):
     assert first.cost_us < 800 * MS
 
 
+@pytest.mark.quiet
 @espeak
 async def test_the_default_limit_holds_for_a_long_text_too():
     """TTS-07: 6,000 characters are spoken or refused within 2 s."""
@@ -112,6 +113,7 @@ async def test_the_default_limit_holds_for_a_long_text_too():
         assert clock.now() - began < 2 * SECOND + 50 * MS
 
 
+@pytest.mark.quiet
 @both
 async def test_awkward_replies_are_spoken_in_a_plausible_time(name):
     """TTS-14, TTS-15, TTS-16: audio is produced, and no letter is spelled by its script's name."""

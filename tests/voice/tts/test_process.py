@@ -89,6 +89,7 @@ async def test_a_hung_engine_costs_its_turn_half_of_what_is_left_and_no_other_tu
     assert max(b - a for a, b in itertools.pairwise(ticks)) < 300 * MS
 
 
+@pytest.mark.quiet
 async def test_an_engine_that_always_hangs_is_given_up_within_two_seconds():
     """TTS-01: no render lasts longer than 2 s."""
     async with speaking() as synthesizer:

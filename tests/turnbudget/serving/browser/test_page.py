@@ -191,6 +191,7 @@ async def test_behind_a_proxy_those_it_names_are_counted_apart_and_our_page_is_t
         assert len(server.floor.calls) == 16
 
 
+@pytest.mark.quiet
 async def test_a_turn_is_shown_with_its_zero_as_a_place_in_the_pages_own_sound(tmp_path):
     async with serving_page(tmp_path) as (_, url), aiohttp.ClientSession() as session:
         _, token = await page_of(session, url)

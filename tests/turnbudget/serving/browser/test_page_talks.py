@@ -108,6 +108,7 @@ async def turns_of(page):
     return json.loads(await page.run(script))
 
 
+@pytest.mark.quiet
 @pytest.mark.usefixtures("engines")
 async def test_three_turns_with_a_recorded_caller_and_page_and_ledger_agree(tmp_path, monkeypatch):
     """The first sound is told twice, by the server's ledger and by the page's own clock."""

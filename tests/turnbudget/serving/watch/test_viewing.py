@@ -60,6 +60,7 @@ async def log_in(session, url, token=TOKEN, **headers):
         return response.status
 
 
+@pytest.mark.quiet
 @needs_chromium
 async def test_twenty_calls_are_on_the_board_in_a_browser(tmp_path):
     """Logged in through the form, with the keyboard; drawn at both sizes and in both lights."""
