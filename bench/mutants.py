@@ -376,8 +376,10 @@ def main(  # noqa: PLR0913, PLR0917 - an option each
         return
 
     def told(so_far: Outcome) -> None:
+        last, terminal = chosen[so_far.tried - 1], sys.stderr.isatty()
         text = f"{so_far.tried}/{len(chosen)} tried, {so_far.killed} killed"
-        click.echo(f"\r{text}" if sys.stderr.isatty() else text, nl=not sys.stderr.isatty(), err=True)
+        text += f"; survived  {last}" if last in so_far.survivors else ""
+        click.echo(f"\r{text}" if terminal else text, nl=not terminal or last in so_far.survivors, err=True)
 
     with Bed(ROOT, factor=factor, more=more) as bed:
         outcome = measure(bed, chosen, told)

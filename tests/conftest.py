@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import signal
@@ -17,6 +18,8 @@ from turnbudget.voice.hearing.vad import Silero
 from turnbudget.voice.time import clock
 from turnbudget.voice.tts import pyttsx3
 
+USUAL, FIRST = os.getpriority(os.PRIO_PROCESS, 0), -15
+"""The niceness of this process, and of a test that needs a quiet machine."""
 LENIENT = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 """No example fails for being slow: that says what else the machine does."""
 hypothesis.settings.register_profile("lenient", **LENIENT)
@@ -45,6 +48,16 @@ def pytest_terminal_summary(terminalreporter):
         counts = ", ".join(text for text, _ in terminalreporter.build_summary_stats_line()[0])
         runs.write_text(f"{before}in parallel, before this: {counts}\n", "utf-8")
     return given
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Have a test that needs a quiet machine come before whatever else runs, where the system lets it."""
+    first = item.get_closest_marker("quiet") is not None
+    threads = Path("/proc/self/task")
+    with contextlib.suppress(OSError):  # not everybody may
+        for thread in map(int, os.listdir(threads)) if threads.exists() else [0]:  # noqa: PTH208 - their names
+            os.setpriority(os.PRIO_PROCESS, thread, min(USUAL, FIRST) if first else USUAL)
 
 
 @pytest.hookimpl(tryfirst=True)
