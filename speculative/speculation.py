@@ -22,6 +22,7 @@ from turnbudget.voice.call.responder import Foresees, Reply
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.hearing.end_of_turn import LISTENS_US
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from turnbudget.voice.hearing.endpoint import Endpointing
     from turnbudget.voice.sound.audio import Int16
     from turnbudget.voice.time.budget import Budget
-    from turnbudget.voice.time.crew import Crew
     from turnbudget.voice.tts.synthesizer import Speech
 
 
@@ -77,9 +77,12 @@ class Speculation:
         self._opinion: asyncio.Task[float | None] | None = None
         self._opinion_of = 0
         self.listens_us = LISTENS_US if second else 0
+        self._crew = Crew()
+        """The call's own, once it has begun; until then nothing is started."""
+        self._prepare = Prepare(shelf, self._crew)
 
     def begin(self, crew: Crew) -> None:
-        """Begin the call."""
+        """Begin the call, whose tasks are started in *crew*."""
         self._crew = crew
         self._prepare = Prepare(self._shelf, crew)
 
