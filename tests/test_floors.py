@@ -37,7 +37,7 @@ ROOMS = {
         "__main__",
     ),
     "turnbudget/serving": (
-        "ending admission",
+        "admission ending state",
         "config events",
         "after doors journal",
         "connection",

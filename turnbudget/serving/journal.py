@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
-import os
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -23,6 +21,7 @@ from turnbudget.runs.folder import RunWriter, take_away
 from turnbudget.runs.names import legible
 from turnbudget.runs.records import Record, Row
 from turnbudget.serving.events import CallBegan
+from turnbudget.serving.state import Hold
 from turnbudget.voice.errors import LedgerError, RunError
 from turnbudget.voice.time import clock
 
@@ -60,46 +59,13 @@ class Begun(Record, frozen=True, kw_only=True):
     """The carrier's id of the call."""
 
 
-class Hold:
-    """A worker's folder, held by one at a time; who dies lets go. Everything here blocks, if shortly."""
-
-    def __init__(self, folder: Path) -> None:
-        self._place = folder / HOLDER
-        self._lock: int | None = None
-        self._over = False
-        self._taking = threading.Lock()  # who was cancelled while taking may still take
-
-    def take(self) -> bool:
-        """Hold the folder, if nobody else does; say whether we do."""
-        with self._taking:
-            if self._lock is not None or self._over:
-                return not self._over
-            with contextlib.suppress(OSError):
-                lock = os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    os.close(lock)
-                    raise
-                self._lock = lock
-            return self._lock is not None
-
-    def close(self) -> None:
-        """Let go, for good."""
-        with self._taking:
-            self._over = True
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
-
-
 class Journal:
     """What is written of the calls of one worker; a watcher of their beginnings."""
 
     def __init__(self, folder: Path) -> None:
         """Begin in *folder*, which must not exist; raises RunError."""
         self.writer = RunWriter(folder)
-        self._hold = Hold(folder)
+        self._hold = Hold(folder / HOLDER)
         if not self._hold.take():
             log.warning("%s cannot be locked: who dies here leaves calls without a record", folder)
         self.rows = 0

@@ -19,8 +19,9 @@ from turnbudget.runs.folder import TURNS
 from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.after.vcon import Closed
 from turnbudget.serving.ending import disposition, reason
-from turnbudget.serving.journal import BEGUN, CALLS, Begun, Hold, add_line
+from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Begun, add_line
 from turnbudget.serving.running import MOST_ROWS
+from turnbudget.serving.state import Hold
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.sound import audio, wav
 from turnbudget.voice.time import clock
@@ -94,7 +95,7 @@ class Left:
     def __init__(self, folder: Path, rules: Callable[[str], Sequence[DispositionRule]]) -> None:
         self._folder = folder
         self._rules = rules
-        self._hold = Hold(folder)
+        self._hold = Hold(folder / HOLDER)
 
     def take(self) -> bool:
         """Hold it, if its worker is dead and nobody else does; say whether we do."""

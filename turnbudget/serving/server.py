@@ -23,12 +23,12 @@ from turnbudget.serving.after.webhooks import HttpPost, Webhooks
 from turnbudget.serving.app import Listening, make_app
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.door import Door
-from turnbudget.serving.doors.once import InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.doors.tenants import Rooms, Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
 from turnbudget.serving.recovery import Recovery
+from turnbudget.serving.state import OnceStore
 from turnbudget.settings.compose import open_studio
 from turnbudget.voice.errors import TurnbudgetError
 from turnbudget.voice.time import clock
@@ -106,11 +106,11 @@ class Server:
         rooms = await self._rooms.open(agents.values())
         journal = await clock.offload(_begin_journal, Path(serve.out), self._worker.number)
         began, post, crm = clock.label(), HttpPost(), Crm()
+        once = await clock.offload(OnceStore, self._worker.notes)
         try:
             await self._rooms.use(rooms)
             async with Crew() as crew:
                 worker = self._worker
-                once = InFolder(worker.notes) if worker.notes else InMemory()
                 door = Door(serve, Tenants(floor_config, agents, rooms), Passes(once, worker.secret))
                 self.floor = Floor(serve, door, crew, once=once, journal=journal, crm=crm, workers=worker.of)
                 self.listening = Listening(
@@ -138,6 +138,7 @@ class Server:
             await self._rooms.aclose()
             await post.aclose()
             await crm.aclose()
+            await clock.offload(once.close)
 
     def _hook(self, tenant: str) -> WebhookTable | None:
         found = self.floor.door.tenants.named(tenant)

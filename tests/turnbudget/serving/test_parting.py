@@ -36,7 +36,7 @@ async def parted(reply, line=twilio, **how):
 
 def called(call):
     """The carrier's id of a call."""
-    return call.connection._running.info.call
+    return call.connection._call.info.call
 
 
 @pytest.mark.parametrize("lag_us", [0, 3 * SECOND])

@@ -21,8 +21,9 @@ from turnbudget.serving.after.webhooks import Webhooks
 from turnbudget.serving.config import WebhookTable
 from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.events import CallBegan
-from turnbudget.serving.journal import BEGUN, CALLS, Hold, Journal
+from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Journal
 from turnbudget.serving.recovery import DIED, Left, Recovery, mend
+from turnbudget.serving.state import Hold
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew
@@ -156,7 +157,7 @@ async def test_a_hundred_calls_are_closed_once_by_many_who_come_at_once(tmp_path
 
 
 def test_who_holds_a_folder_is_alone_and_who_let_go_comes_no_more(tmp_path):
-    one, other = Hold(tmp_path), Hold(tmp_path)
+    one, other = Hold(tmp_path / HOLDER), Hold(tmp_path / HOLDER)
     assert (one.take(), one.take(), other.take()) == (True, True, False)
     one.close()
     assert (one.take(), other.take()) == (False, True)
@@ -227,5 +228,5 @@ async def test_a_server_closes_what_is_left_and_leaves_nothing_itself(tmp_path):
         await until(lambda: not (folder / BEGUN).exists())
     assert [one.call for one in records(folder)] == ["c1", "c2"]
     assert not (own / BEGUN).exists()
-    with contextlib.closing(Hold(own)) as hold:
+    with contextlib.closing(Hold(own / HOLDER)) as hold:
         assert hold.take()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import re
 import socket
-from pathlib import Path
 
 import aiohttp
 import msgspec
@@ -15,8 +13,8 @@ import pytest
 from floors import QUICK, until
 
 from turnbudget.commands.serve import log_handler
-from turnbudget.serving.doors.once import KEPT_US, MOST, InFolder, InMemory
 from turnbudget.serving.doors.passes import Passes
+from turnbudget.serving.state import OnceStore
 from turnbudget.serving.workers import Shared, Supervisor, told
 from turnbudget.settings.config import dump
 from turnbudget.voice.errors import UsageError
@@ -107,7 +105,7 @@ def test_a_worker_is_told_which_it_is_by_its_supervisor_alone():
 
 
 async def test_a_pass_of_one_worker_is_good_at_another_and_once_in_all(tmp_path):
-    one, other = (Passes(InFolder(tmp_path / "notes"), b"shared") for _ in range(2))
+    one, other = (Passes(OnceStore(tmp_path / "notes"), b"shared") for _ in range(2))
     text, shown = one.issue("acme", "CA1")
     assert other.redeem(text) == shown
     assert one.redeem(text) is None
@@ -115,7 +113,7 @@ async def test_a_pass_of_one_worker_is_good_at_another_and_once_in_all(tmp_path)
 
 
 async def test_a_pass_that_is_false_too_old_or_of_another_server_is_none(tmp_path):
-    passes = Passes(InFolder(tmp_path / "notes"), b"ours")
+    passes = Passes(OnceStore(tmp_path / "notes"), b"ours")
     text, _ = passes.issue("acme")
     head, _, signature = text.partition(".")
     for false in (
@@ -129,50 +127,6 @@ async def test_a_pass_that_is_false_too_old_or_of_another_server_is_none(tmp_pat
         f"{head[:-2]}.{signature}",
     ):
         assert passes.redeem(false) is None
-    assert Passes(InFolder(tmp_path / "notes"), b"theirs").redeem(text) is None
+    assert Passes(OnceStore(tmp_path / "notes"), b"theirs").redeem(text) is None
     await clock.sleep(61 * clock.SECOND)
     assert passes.redeem(text) is None
-
-
-async def test_a_fact_is_kept_once_and_taken_once(tmp_path):
-    for once in (InMemory(), InFolder(tmp_path / "facts")):
-        assert once.put("key", "one")
-        assert not once.put("key", "two")
-        assert once.take("key") == "one"
-        assert once.take("key") is None
-        assert once.put("key", "three")
-
-
-async def test_a_folder_that_takes_no_more_costs_no_call(tmp_path, monkeypatch, caplog):
-    """A disk that is full: what one worker is told is kept by that worker, and the log has a line of it."""
-    once = InFolder(tmp_path / "facts")
-    assert once.put("before", "one")
-    with monkeypatch.context() as full:
-        full.setattr(Path, "open", fails(OSError(errno.ENOSPC, "No space left on device")))
-        assert once.put("after CA1", "+15550123")
-        assert once.put("after CA2", "+15550124")
-        assert not once.put("after CA1", "+15550125")
-    assert not once.put("after CA1", "+15550125"), "there is room again, and it is known still"
-    assert once.look("after CA1") == once.take("after CA1") == "+15550123"
-    assert once.take("after CA1") is None
-    assert once.take("before") == "one"
-    assert [record.message for record in caplog.records] == [
-        "facts are not shared with other workers: No space left on device"
-    ]
-
-
-def fails(error):
-    def fail(*_, **__):
-        raise error
-
-    return fail
-
-
-async def test_facts_that_nobody_takes_are_forgotten():
-    once = InMemory()
-    once.put("old")
-    await clock.sleep(KEPT_US + 1)
-    assert once.put("old")
-    for number in range(MOST + 10):
-        once.put(f"{number}")
-    assert len(once._kept) <= MOST

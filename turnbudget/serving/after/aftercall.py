@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.runs.folder import place
-from turnbudget.serving.after.mailbag import LARGEST
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from turnbudget.serving.ending import disposition, handover, reason
 from turnbudget.serving.events import CallBegan, CallEnded
+from turnbudget.serving.state import LARGEST
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 
@@ -36,7 +36,7 @@ MOST: Final = 10_000
 WAITING: Final = 500
 """vCons that wait for a disk, some 30 kB each; the oldest are lost first."""
 MOST_TOLD: Final = LARGEST // 2 - 65_536
-"""Bytes of a vCon that fit into a message, where each may become two; a longer one goes without rows."""
+"""Bytes of a vCon that is told whole, some 2 MB; a longer one goes without its rows."""
 log = logging.getLogger(__name__)
 
 

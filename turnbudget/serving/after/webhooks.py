@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import aiohttp
 import msgspec
 
-from turnbudget.serving.after.mailbag import Mailbag, Message
+from turnbudget.serving.state import Message, MessageStore
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ANSWER_US: Final = 10 * clock.SECOND
 """How long a server may take to say that it has a message."""
 LOOK_US: Final = 5 * clock.SECOND
-"""How often the folder is looked through: other workers put there as well."""
+"""How often it is looked what waits: other workers put messages there as well (µs)."""
 FIRST_S: Final = 5
 GROWTH: Final = 3
 LONGEST_S: Final = 3_600
@@ -86,7 +86,7 @@ class Webhooks:
         self._folder = folder
         self._hook = hook
         self._post = post
-        self._bag: Mailbag | None = None
+        self._store: MessageStore | None = None
         self._due: deque[Message] = deque()
         self._ready = asyncio.Event()
         self._busy: set[str] = set()
@@ -108,82 +108,82 @@ class Webhooks:
             self.given_up += 1
         self._numbers += 1
         self._due.append(
-            Message(id=name, whom=tenant, body=body, created_s=now, due_s=now, number=self._numbers)
+            Message(id=name, tenant=tenant, body=body, created_s=now, due_s=now, number=self._numbers)
         )
         self._ready.set()
 
     async def run(self) -> None:
         """Write and deliver for ever; raises RunError if there can be no folder."""
         try:
-            self._bag = bag = await clock.offload(Mailbag, self._folder)
+            self._store = store = await clock.offload(MessageStore, self._folder)
         except OSError as error:
             raise RunError(f"cannot be made ({error.strerror})", where=str(self._folder)) from None
         try:
             async with Crew() as crew:
                 while True:
                     self._ready.clear()
-                    await self._round(bag, crew)
+                    await self._round(store, crew)
                     async with clock.move_on_at(clock.now() + LOOK_US):
                         await self._ready.wait()
         finally:
             await asyncio.shield(self.flush())
-            bag.close()
+            await asyncio.shield(clock.offload(store.close))
 
-    async def _round(self, bag: Mailbag, crew: Crew) -> None:
+    async def _round(self, store: MessageStore, crew: Crew) -> None:
         """Write what was left here, and begin to send what is due, if it is for us to deliver."""
         await self.flush()
         try:
-            if await clock.offload(bag.hold):
-                await self._deliver(bag, crew)
+            if await clock.offload(store.hold):
+                await self._deliver(store, crew)
         except OSError as error:
             log.error("webhooks: cannot be read (%s)", error.strerror)  # noqa: TRY400 - one line
 
     async def flush(self) -> None:
         """Write what was left here; what the disk refuses waits."""
-        while self._bag and self._due:
+        while self._store and self._due:
             try:
-                await asyncio.shield(clock.offload(self._bag.put, self._due[0]))
+                await asyncio.shield(clock.offload(self._store.put, self._due[0]))
             except OSError as error:
                 log.error("webhooks: cannot be written (%s)", error.strerror)  # noqa: TRY400 - one line
                 return
             self._due.popleft()
 
-    async def _deliver(self, bag: Mailbag, crew: Crew) -> None:
+    async def _deliver(self, store: MessageStore, crew: Crew) -> None:
         """Begin to send the oldest message that is due to each server that has none under way."""
-        for message in await clock.offload(bag.look):
-            if message.due_s <= now_s() and message.whom not in self._busy:
-                self._busy.add(message.whom)
-                crew.create_task(self._send(bag, message), name=f"webhook {message.id}")
+        for message in await clock.offload(store.look):
+            if message.due_s <= now_s() and message.tenant not in self._busy:
+                self._busy.add(message.tenant)
+                crew.create_task(self._send(store, message), name=f"webhook {message.id}")
 
-    async def _send(self, bag: Mailbag, message: Message) -> None:
+    async def _send(self, store: MessageStore, message: Message) -> None:
         try:
-            hook = self._hook(message.whom)
-            whole = await clock.offload(bag.whole, message)
-            if whole is None:
+            hook = self._hook(message.tenant)
+            whole = await clock.offload(store.whole, message)
+            if whole is None or whole.due_s > now_s():  # it was sent since it was looked what waits
                 return
             said = await self._answer(hook, whole) if hook and hook.url else "the tenant has no webhook"
             if not said:
                 self.sent += 1
-                await clock.offload(bag.take, message)
+                await clock.offload(store.take, message)
                 return
             tried = msgspec.structs.replace(
-                whole, attempts=message.attempts + 1, due_s=now_s() + backoff_s(message)
+                whole, attempts=whole.attempts + 1, due_s=now_s() + backoff_s(whole)
             )
             if said == GONE or tried.due_s - message.created_s > GIVE_UP_S:
                 self.given_up += 1
                 log.error(
-                    "webhook %s of %s: given up, %s, %d tries", message.id, message.whom, said, tried.attempts
+                    "webhook %s of %s: given up, %s, %d tries", whole.id, whole.tenant, said, tried.attempts
                 )
-                await clock.offload(bag.take, message)
+                await clock.offload(store.take, message)
             else:
                 log.info(
-                    "webhook %s of %s: %s, tried %d times", message.id, message.whom, said, tried.attempts
+                    "webhook %s of %s: %s, tried %d times", message.id, message.tenant, said, tried.attempts
                 )
-                await clock.offload(bag.put, tried)
+                await clock.offload(store.put, tried)
         except OSError as error:
             log.error("webhooks: cannot be written (%s)", error.strerror)  # noqa: TRY400 - one line
         finally:
-            self._busy.discard(message.whom)
+            self._busy.discard(message.tenant)
             self._ready.set()
 
     async def _answer(self, hook: WebhookTable, message: Message) -> str | int:

@@ -19,7 +19,7 @@ import msgspec
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from turnbudget.serving.doors.once import Once
+    from turnbudget.serving.state import OnceStore
 
 LIFE_US: Final = 60 * clock.SECOND
 """How long a carrier may take to open the socket."""
@@ -46,7 +46,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
 class Passes:
     """Issues passes and takes each back once."""
 
-    def __init__(self, once: Once, secret: bytes = b"") -> None:
+    def __init__(self, once: OnceStore, secret: bytes = b"") -> None:
         """Sign with *secret* (by default one that nobody else knows); what is spent stands in *once*."""
         self._once = once
         self._secret = secret or secrets.token_bytes(32)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
-import os
 import shutil
-from pathlib import Path
 
 import msgspec
 import pytest
 from surroundings import SECRET, Scripted, listening
 
-from turnbudget.serving.after.mailbag import SUFFIX, Mailbag
 from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
 from turnbudget.serving.config import CrmTable, WebhookTable
+from turnbudget.serving.state import MessageStore
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
@@ -28,6 +27,12 @@ HOOK = WebhookTable(url=URL, secret=SECRET)
 def hooks(folder, post, hook=HOOK):
     """Webhooks of one tenant, the bank."""
     return Webhooks(folder, {"bank": hook}.get, post)
+
+
+def waiting(folder):
+    """The messages in *folder* that are to be sent."""
+    with contextlib.closing(MessageStore(folder)) as store:
+        return store.look()
 
 
 async def run(webhooks, until, patience_us=30 * SECOND):
@@ -107,7 +112,7 @@ async def test_a_message_arrives_once_and_signed(tmp_path):
     assert is_signed(SECRET, headers, body, now_s())
     assert json.loads(body)["type"] == "call.ended"
     assert json.loads(body)["data"] == {"call": "c1"}
-    assert Mailbag(tmp_path / "hooks").look() == []
+    assert waiting(tmp_path / "hooks") == []
 
 
 async def test_a_server_that_fails_is_tried_again_later_and_later_with_the_same_id(tmp_path):
@@ -144,7 +149,7 @@ async def test_after_a_day_it_is_given_up(tmp_path, caplog):
         await run(webhooks, lambda: webhooks.given_up, 2 * GIVE_UP_S * SECOND)
     assert 20 <= len(post.sent) <= 40
     assert int(post.sent[-1][1]["webhook-timestamp"]) <= GIVE_UP_S
-    assert Mailbag(tmp_path).look() == []
+    assert waiting(tmp_path) == []
     assert "given up, 503" in caplog.text
 
 
@@ -210,12 +215,10 @@ async def test_what_a_killed_worker_left_is_sent_by_the_next_with_its_tries_coun
     for number in range(5):
         first.tell("bank", "call.ended", {"n": number}, f"msg_{number}")
     await run(first, lambda: len(first._post.sent) >= 5)
-    (tmp_path / "000-half.part").write_text("{")
     post = Scripted(200)
     second = hooks(tmp_path, post)
     await run(second, lambda: second.sent == 5, 60 * SECOND)
     assert {headers["webhook-id"] for _, headers, _ in post.sent} == {f"msg_{number}" for number in range(5)}
-    assert not list(tmp_path.glob("*.part"))
 
 
 async def test_of_two_workers_who_share_a_folder_one_delivers_and_the_other_takes_over(tmp_path):
@@ -237,19 +240,19 @@ async def test_of_two_workers_who_share_a_folder_one_delivers_and_the_other_take
 async def test_a_disk_that_refuses_costs_nothing_but_time(tmp_path, monkeypatch):
     post = Scripted(200)
     webhooks = hooks(tmp_path, post)
-    put, refusals = Mailbag.put, [OSError(28, "No space left on device")] * 2
+    put, refusals = MessageStore.put, [OSError(28, "No space left on device")] * 2
 
-    def full(bag, message):
+    def full(store, message):
         if refusals:
             raise refusals.pop()
-        put(bag, message)
+        put(store, message)
 
-    monkeypatch.setattr(Mailbag, "put", full)
+    monkeypatch.setattr(MessageStore, "put", full)
     webhooks.tell("bank", "call.ended", {})
     await run(webhooks, lambda: webhooks.sent)
 
 
-async def test_a_try_that_the_disk_cannot_note_is_a_try_all_the_same(tmp_path, monkeypatch):
+async def test_a_try_that_the_disk_cannot_note_is_a_try_all_the_same(tmp_path):
     """A full disk does not have the tenant's server asked again and again without a pause."""
     post = Scripted(500)
     webhooks = hooks(tmp_path, paused(post))
@@ -257,18 +260,14 @@ async def test_a_try_that_the_disk_cannot_note_is_a_try_all_the_same(tmp_path, m
     async with Crew() as crew:
         crew.create_task(webhooks.run(), name="webhooks")
         await clock.sleep(SECOND)
-        monkeypatch.setattr(os, "fsync", refuses)
+        refuse(webhooks)
         await clock.sleep(300 * SECOND)
     assert 3 <= len(post.sent) <= 6
 
 
-async def test_a_message_that_the_disk_cannot_forget_is_sent_once(tmp_path, monkeypatch):
+async def test_a_message_that_the_disk_cannot_forget_is_sent_once(tmp_path):
     post = Scripted(200)
-    webhooks = hooks(tmp_path, paused(post))
-    unlink = Path.unlink
-    monkeypatch.setattr(
-        Path, "unlink", lambda place, **how: (refuses if place.suffix == SUFFIX else unlink)(place, **how)
-    )
+    webhooks = hooks(tmp_path, paused(post, lambda: refuse(webhooks)))
     webhooks.tell("bank", "call.ended", {})
     async with Crew() as crew:
         crew.create_task(webhooks.run(), name="webhooks")
@@ -276,18 +275,20 @@ async def test_a_message_that_the_disk_cannot_forget_is_sent_once(tmp_path, monk
     assert len(post.sent) == 1
 
 
-def paused(post):
-    """*post*, which fails if it is asked without a pause: virtual time would not go on."""
+def paused(post, first=lambda: None):
+    """*post*, which fails if it is asked without a pause (virtual time would not go on), behind *first*."""
 
     async def send(*request):
+        first()
         assert len(post.sent) < 20, "asked without a pause"
         return await post(*request)
 
     return send
 
 
-def refuses(*_, **__):
-    raise OSError(28, "No space left on device")
+def refuse(webhooks):
+    """Let the disk take no change any more."""
+    webhooks._store._database._connection.execute("PRAGMA query_only=ON")
 
 
 # --- a real server ---------------------------------------------------------------------------------
