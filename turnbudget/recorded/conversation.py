@@ -60,6 +60,8 @@ class Conversation:
     has_words: bool
     """Whether the segments come from a reference with word times, rather than from a detector."""
     notes: tuple[str, ...] = ()
+    told_turns: bool = False
+    """Whether somebody wrote down each of the caller's turns: each segment is one."""
     turn_silence_us: int = TURN_SILENCE_US
     """Silence of the caller (µs) that ends a turn, where the agent is not in the recording."""
     wanted: Wanted | None = None
@@ -68,7 +70,7 @@ class Conversation:
     @property
     def one_sided(self) -> bool:
         """Whether the agent's side is not in the recording: where a turn ended is then a guess."""
-        return not self.agent_speech
+        return not (self.agent_speech or self.told_turns)
 
     @property
     def backchannels(self) -> tuple[Segment, ...]:
@@ -93,7 +95,9 @@ class Conversation:
         aside = set(map(id, self.backchannels))
         spoken = (segment for segment in self.caller_speech if id(segment) not in aside)
         for segment in sorted(spoken, key=lambda segment: segment.began_us):
-            if self.one_sided:
+            if self.told_turns:
+                goes_on = False
+            elif self.one_sided:
                 goes_on = last is not None and segment.began_us - last.ended_us < self.turn_silence_us
             else:
                 goes_on = last is not None and not _speaks_between(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from turnbudget.recorded.conversation import Conversation, Pacing
     from turnbudget.recorded.script import Event
+    from turnbudget.recorded.sources import Source
     from turnbudget.runs.folder import Run
     from turnbudget.runs.records import CallRecord
     from turnbudget.settings.compose import Studio
@@ -93,7 +94,7 @@ class Replaying:
         self._broken: TurnbudgetError | None = None
         self._truncated = False
 
-    async def run(self, found: Sequence[Path | UsageError]) -> Run:
+    async def run(self, found: Sequence[Source | UsageError]) -> Run:
         """Replay what was *found*, write the summary and what is drawn from it."""
         began = clock.label()
         studio = await open_studio(self._plan.config, self._progress.doing)
@@ -125,7 +126,7 @@ class Replaying:
             raise self._broken
         return run
 
-    async def _all(self, found: Sequence[Path | UsageError], studio: Studio) -> None:
+    async def _all(self, found: Sequence[Source | UsageError], studio: Studio) -> None:
         settle()
         self._progress.calls(len(found))
         try:
@@ -143,7 +144,7 @@ class Replaying:
         if not self._truncated:
             _some_left(self.calls, self._faults)
 
-    async def _one(self, path: Path | UsageError, studio: Studio) -> None:
+    async def _one(self, path: Source | UsageError, studio: Studio) -> None:
         try:
             conversation, clips = await clock.offload(_open, self._plan, path)
             name = call_name(conversation.name, self._names)
@@ -172,7 +173,7 @@ def _some_left(left: Sequence[object], faults: Sequence[str]) -> None:
     raise UsageError(f"none of {len(faults)} inputs can be replayed: {'; '.join(faults)}")
 
 
-def _open(plan: ReplayPlan, path: Path | UsageError) -> tuple[Conversation, list[Clip]]:
+def _open(plan: ReplayPlan, path: Source | UsageError) -> tuple[Conversation, list[Clip]]:
     """Read the conversation at *path*, and what its caller plays; raises UsageError."""
     if isinstance(path, UsageError):
         raise path

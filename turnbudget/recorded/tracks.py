@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from turnbudget.recorded.beside import Notes
     from turnbudget.voice.hearing.vad import Vad
     from turnbudget.voice.sound.audio import Int16
     from turnbudget.voice.sound.recording import Recording
@@ -45,8 +46,8 @@ class Reading:
 
 
 def stereo(name: str, path: Path, reading: Reading) -> Conversation:
-    """Return the call *name* in a recording of two channels or more; raises AudioError."""
-    channels = read_channels(path, least=2, rate=reading.rate)
+    """Return the call *name* in a recording; one channel alone is the caller's. Raises AudioError."""
+    channels = read_channels(path, rate=reading.rate)
     on = reading.caller or 0
     if on >= len(channels):
         raise AudioError(
@@ -54,14 +55,34 @@ def stereo(name: str, path: Path, reading: Reading) -> Conversation:
             where=str(path),
             remedy="give --caller-channel one that there is",
         )
-    caller, agent = channels[on], channels[0 if on else 1]
-    return _detected(name, str(path), caller.samples, agent.samples, caller.notes, reading)
+    caller = channels[on]
+    agent = channels[0 if on else 1].samples if len(channels) > 1 else audio.silence(0)
+    return _detected(name, str(path), caller.samples, agent, caller.notes, reading)
 
 
-def alone(name: str, path: Path, reading: Reading) -> Conversation:
-    """Return the call *name* of which only the caller's side was recorded; raises AudioError."""
-    recording = read(path, rate=reading.rate)
-    return _detected(name, str(path), recording.samples, audio.silence(0), recording.notes, reading)
+def noted(name: str, path: Path, notes: Notes, reading: Reading) -> Conversation:
+    """Return the call *name* of whose recording somebody wrote down who speaks when; raises AudioError."""
+    on = reading.caller or 0
+    recording = read(path, channel=on, rate=reading.rate)
+    ended = max(one.ended_us for one in notes.spoken if one.who == "caller")
+    if ended > recording.us + APART_US:
+        raise AudioError(
+            f"lasts {recording.us / clock.SECOND:.1f} s, and its side file has the caller speak until"
+            f" {ended / clock.SECOND:.1f} s",
+            where=str(path),
+            remedy="mend the times, or give the recording they are of",
+        )
+    return Conversation(
+        name,
+        str(path),
+        recording.samples,
+        notes.side("caller"),
+        notes.side("agent"),
+        has_words=notes.has_words,
+        notes=recording.notes,
+        told_turns=True,
+        wanted=notes.wanted,
+    )
 
 
 def _alone(silence_us: int) -> str:

@@ -59,10 +59,11 @@ def test_of_three_channels_any_may_be_the_callers(tmp_path):
     assert near(call.agent_speech, TALK, "agent")
 
 
-def test_mono_where_two_channels_are_needed_is_a_fault(tmp_path):
+def test_one_channel_alone_is_the_callers(tmp_path):
     soundfile.write(tmp_path / "a.wav", track("caller"), 8_000)
-    with pytest.raises(AudioError, match="has 1 channel where 2 are needed; give a stereo recording"):
-        opened(tmp_path / "a.wav")
+    assert opened(tmp_path / "a.wav").one_sided
+    with pytest.raises(AudioError, match="has 1 channels, and the caller is said to be on 1"):
+        opened(tmp_path / "a.wav", caller=1)
 
 
 def test_a_channel_that_there_is_not_is_a_fault(tmp_path):
