@@ -182,8 +182,8 @@ def _role(name: str) -> str:
     return "caller" if caller else "agent"
 
 
-def _us(time: re.Match[str], first: int) -> int:
-    hours, minutes, seconds, ms = (int(time.group(first + place) or 0) for place in range(4))
+def _us(cue: re.Match[str], first: int) -> int:
+    hours, minutes, seconds, ms = (int(cue.group(first + place) or 0) for place in range(4))
     return ((hours * 60 + minutes) * 60 + seconds) * SECOND + ms * MS
 
 
