@@ -61,7 +61,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one agent would say.
+    """What an agent would say to the caller, and how sure it is.
 
     ``confidence`` is its belief, 0-1, that a person listening would find this the right thing to say now:
     of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
@@ -88,7 +88,7 @@ class Opinion:
 
 
 class Agent(Protocol):
-    """A domain expert."""
+    """An expert for one domain, asked beside others what it would say to the caller."""
 
     name: str
 

@@ -59,7 +59,7 @@ def proven(agent: Any) -> str:
 async def check_agent(
     agent: Agent, utterances: Sequence[str] = UTTERANCES, context: Context | None = None, *, same: bool = True
 ) -> None:
-    """Raise :class:`BrokenPromise`, naming every promise broken, unless *agent* keeps its seam's.
+    """Raise :class:`BrokenPromise`, which lists all that *agent* breaks of what an agent promises.
 
     It is asked each of *utterances*, some of which should be its matter, in *context* and in whatever
     context its answers lead to. *same* is false for an agent that may say it differently each time (an

@@ -56,7 +56,7 @@ class Passage:
 
 
 class Faq:
-    """An agent that answers from *passages*."""
+    """An agent that answers a question with the one of *passages* that fits best."""
 
     def __init__(self, name: str, passages: Sequence[Passage], *, least: float = LEAST) -> None:
         """Index *passages*; below the confidence *least* it says nothing. Raises ConfigError if none."""

@@ -63,7 +63,7 @@ _LEAVE: Final = re.compile(
 
 
 class Form:
-    """An agent that fills its slots and then acts."""
+    """An agent that asks for its slots until all are filled, and then proposes an action."""
 
     def __init__(  # noqa: PLR0913 - each is a line of the user's file
         self,

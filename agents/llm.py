@@ -226,7 +226,7 @@ async def _close(reply: Reply) -> None:
 
 
 class LlmResponder:
-    """One LLM alone as a call's responder: no council, no domain but its system prompt.
+    """A responder that has one LLM answer the whole call, with no domain but its system prompt.
 
     While the caller speaks it has the backend made ready for the prompt that will come: connection and prefix
     cache are then up to date. What that took longer than the answer's own first token is shown as saved: the

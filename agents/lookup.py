@@ -111,7 +111,7 @@ class Http:
 
 
 class Lookup:
-    """An agent that answers with what a source knows."""
+    """An agent that answers with what it finds in a database or a web service."""
 
     def __init__(  # noqa: PLR0913 - each is a line of the user's file
         self,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where *when* (a regular expression, any case) is found in what the caller said, say *say*."""
+    """One line of a scripted responder: where *when* (a regular expression, any case) is found, say *say*."""
 
     when: str
     say: str
@@ -30,7 +30,7 @@ class Rule:
 
 
 class ScriptedResponder:
-    """Answers with the first rule that matches, else with *otherwise*; one a call.
+    """A responder that answers with the first rule that matches, else with *otherwise*; one a call.
 
     Of a rule's delay, what has passed since it was asked on a guess need not pass again.
     """

@@ -22,7 +22,7 @@ HOLE: Final = re.compile(r"\{([\w -]+)\}")
 
 
 class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``[[agent.slots]]``: one slot.
+    """A value that a form asks for; in TOML a ``[[agent.slots]]`` table.
 
     ``ask`` is the question for it, ``again`` how to ask after an answer that was not understood. ``cues``
     are words that stand before it ("from"): of two slots of one type they tell which is meant. ``choices``

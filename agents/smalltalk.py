@@ -133,7 +133,7 @@ class _Meant:
 
 
 class Smalltalk:
-    """An agent for what belongs to no domain."""
+    """An agent for greetings, thanks and goodbyes, which belong to no domain."""
 
     def __init__(self, name: str = "smalltalk", says: Mapping[str, str] | None = None) -> None:
         """Take other words from *says*, by kind; raises ConfigError for a kind there is not."""

@@ -55,7 +55,7 @@ def spoken(opinion: Opinion) -> tuple[str, ...]:
 
 
 def chat(agent: Agent, source: TextIO = sys.stdin, into: TextIO = sys.stdout) -> None:
-    """Answer each line of *source* until it ends or the agent ends the call."""
+    """Talk to *agent* in a terminal: it answers each line of *source* until that ends or it ends the call."""
     clock.run(_chat(agent, source, into))
 
 

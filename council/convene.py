@@ -42,7 +42,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """An agent and its standing.
+    """An agent in a council, with its rank and how sure it must be to end the hearing.
 
     Of opinions that are good enough the one of the higher ``rank`` is taken. An opinion of at least
     ``settle`` ends the hearing once nobody who outranks it is still to be heard. ``about`` is what a caller

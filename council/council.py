@@ -93,7 +93,7 @@ class Begun:
 
 @dataclass(slots=True)
 class Council:
-    """Seats, heard together; one for each call."""
+    """A responder that asks several agents at once and takes the best opinion in time; one for each call."""
 
     seats: Iterable[Seat]
     call: str

@@ -43,7 +43,7 @@ class TurnbudgetError(Exception):
 
 
 class UsageError(TurnbudgetError):
-    """What we were given cannot be used."""
+    """A file, option or setting that was given cannot be used."""
 
 
 class AudioError(UsageError):
@@ -79,7 +79,7 @@ class LineError(ComponentError):
 
 
 class Defect(TurnbudgetError):  # noqa: N818 - reads as what it is
-    """Our own fault."""
+    """A fault of turnbudget itself: please report it."""
 
 
 class Deadlock(Defect):

@@ -44,7 +44,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is asked; ``max_tokens`` is low, for a caller listens and some providers reserve it all."""
+    """Messages and tools for a backend; ``max_tokens`` is low, for some providers reserve it all."""
 
     messages: tuple[Message, ...]
     max_tokens: int = 120

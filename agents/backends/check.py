@@ -24,7 +24,7 @@ GONE_US: Final = 50 * MS
 
 
 async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> None:
-    """Raise :class:`BrokenPromise`, naming every promise broken, unless *backend* keeps its seam's.
+    """Raise :class:`BrokenPromise`, which lists all that *backend* breaks of what a backend promises.
 
     It asks *prompt*, which should have an answer of several words, seven times, and closes the backend.
     """

@@ -84,7 +84,7 @@ def fast(
     patience: Patience = PATIENCE,
     forecast: Forecast | None = None,
 ) -> Mode:
-    """Return *quick*, with *careful* to fall back upon."""
+    """Return a backend that asks *quick*, and *careful* where that fails."""
     return Mode("fast", _both(quick, careful), Plan(), patience, forecast)
 
 
@@ -95,7 +95,7 @@ def accurate(
     patience: Patience = PATIENCE,
     forecast: Forecast | None = None,
 ) -> Mode:
-    """Return *careful*, with *quick* to fall back upon."""
+    """Return a backend that asks *careful*, and *quick* where that fails."""
     return Mode("accurate", _both(careful, quick), Plan(), patience, forecast)
 
 
@@ -107,7 +107,7 @@ def race(
     patience: Patience = PATIENCE,
     forecast: Forecast | None = None,
 ) -> Mode:
-    """Return both at once: *careful* if its first sentence is whole by the checkpoint, else *quick*."""
+    """Return a backend that asks both: *careful* counts if its first sentence is whole by the checkpoint."""
     plan = Plan(together=True, checkpoint_us=checkpoint_us)
     return Mode("race", (quick, careful), plan, patience, forecast)
 
@@ -119,7 +119,7 @@ def hedge(
     patience: Patience = PATIENCE,
     forecast: Forecast | None = None,
 ) -> Mode:
-    """Return *first*, and *second* (*first* once more) beside it when its first token is late."""
+    """Return a backend that asks *first*, and *second* (or *first* again) too if its first token is late."""
     plan = Plan(keeps=True, by_forecast=True)
     return Mode("hedge", (first, second or first), plan, patience, forecast)
 

@@ -31,7 +31,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """*after_us* after the step before (the first: after the request), *what* happens."""
+    """One event of a scripted answer: *what*, *after_us* (µs) after the step before or the request."""
 
     after_us: int
     what: str | ToolCall | BackendError | Silence
@@ -62,7 +62,7 @@ def fails(
 
 
 class ScriptedBackend:
-    """Answers its first request with the first script, and so on; the last script stays."""
+    """A backend that answers its first request with the first script, and so on; the last script stays."""
 
     def __init__(self, *scripts: tuple[Step, ...], name: str = "scripted", prewarm_us: int = 0) -> None:
         self.name = name

@@ -35,7 +35,7 @@ _NOT_OURS: Final = ("base", "kind", "mark", "source", "as_of", "probe")
 
 
 def make(name_or_toml: str, *, seed: int = 0, text: Words | None = None) -> Engine | Endpoint:
-    """Return the backend; it says *text*, an echo if none. Raises ConfigError, one line."""
+    """Return a simulated backend by preset or TOML file; it says *text*, or an echo. Raises ConfigError."""
     preset = find(name_or_toml)
     return (
         Engine(preset, text, seed=seed) if isinstance(preset, Instance) else Endpoint(preset, text, seed=seed)

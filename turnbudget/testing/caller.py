@@ -51,7 +51,7 @@ class CallerReport:
 
 
 class Caller:
-    """A caller who says *sentences* (sound at the rate of *far*), one a turn, then hangs up."""
+    """A simulated caller who says *sentences* (sound at the rate of *far*), one a turn, then hangs up."""
 
     def __init__(
         self, far: FarSide, sentences: Sequence[Int16], *, quiet_us: int = QUIET_US, hangs_up: bool = True

@@ -33,7 +33,7 @@ def found() -> str | None:
 
 
 class Mosquitto:
-    """``async with Mosquitto() as local:`` runs one; ``local.broker`` is its address.
+    """An MQTT broker of one's own: ``async with Mosquitto() as local`` runs it at ``local.broker``.
 
     *settings* are further lines of its configuration, under the listener; ``{folder}`` in them is where it
     lives.

@@ -46,7 +46,7 @@ def tone_of(sentence: str, sentences: Sequence[str], rate: int) -> Int16:
 
 
 class Tones:
-    """Hears which of *sentences* a tone is, *final_us* after it fell silent."""
+    """A transcriber that hears which of *sentences* a tone is, *final_us* (µs) after it fell silent."""
 
     name = "tones"
 

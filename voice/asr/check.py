@@ -38,7 +38,7 @@ async def check_transcriber(
     at: int = 0,
     knows_silence: bool = True,
 ) -> None:
-    """Raise :class:`BrokenPromise`, naming every promise broken, unless what *make* returns keeps them all.
+    """Raise :class:`BrokenPromise`, which lists all that what *make* returns breaks of its promises.
 
     *sound* is speech (16 kHz int16) in which *words* are heard, and stands at sample *at* in its media.
     *knows_silence* is false for an engine that plays a script and cannot tell silence from speech.

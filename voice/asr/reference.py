@@ -26,7 +26,7 @@ APART_US: Final = 400 * clock.MS
 
 @dataclass(slots=True)
 class Reference:
-    """The words spoken so far, in the order of their times, and where each of the caller's turns ends."""
+    """The words that a recorded caller has spoken so far, in order, and where each of their turns ends."""
 
     words: list[Word] = field(default_factory=list)
     turns: list[tuple[int, int]] = field(default_factory=list)

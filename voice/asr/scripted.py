@@ -42,7 +42,7 @@ class Take:
 
 
 class ScriptedTranscriber:
-    """Hears the words of *reference*, which may grow while the call plays.
+    """A transcriber that hears the words of *reference*, which may grow while the call plays.
 
     A final text is ready *final_us* after the pause (or, without one, after it is asked for), a word shows
     in the partial once *lag_us* of sound came after it. The first utterance is heard as the first of

@@ -25,7 +25,7 @@ AHEAD_US: Final = 20 * MS
 
 
 async def check_line(line: Line, *, within_us: int = 60 * SECOND) -> None:
-    """Raise :class:`BrokenPromise`, naming every promise broken, unless *line* keeps its seam's.
+    """Raise :class:`BrokenPromise`, which lists all that *line* breaks of what a line promises.
 
     The line is listened to until its caller hangs up, which must be *within_us* (µs), and is sent a frame for
     every frame heard, before the first and after the last as well.

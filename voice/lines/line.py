@@ -57,7 +57,7 @@ class Line(Protocol):
         ...
 
     def end(self) -> None:
-        """Know that a reply has been handed over to its end. Never blocks."""
+        """Handle the end of a reply, all of which has been handed over. Never blocks."""
         ...
 
 

@@ -53,7 +53,7 @@ class Floor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A piece of the caller's side, and what sets it off.
+    """A piece of a recorded caller's side of the call, and what sets it off.
 
     Its words, and where the caller's turns in it begin and end, stand in µs from its own first sample. It
     begins ``pause_us`` after the floor is free (``when`` is "settled"), after our reply began to sound, even
@@ -71,7 +71,7 @@ class Clip:
 
 
 class RecordedLine:
-    """A line that plays *clips* and keeps nothing of what it is sent; the call's tape does."""
+    """A line whose caller is a recording: it plays *clips*, and keeps nothing of what it is sent."""
 
     latency_us = 0
     heard_us = None
@@ -107,7 +107,7 @@ class RecordedLine:
         """Have nothing to drop: what is sent sounds at once."""
 
     def end(self) -> None:
-        """Know that a reply is over."""
+        """Handle the end of a reply."""
 
     async def listen(self) -> AsyncIterator[Frame]:
         """Yield the caller's frames, each when it has been spoken to its end."""

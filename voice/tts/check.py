@@ -23,7 +23,7 @@ GRACE_US: Final = 100 * MS
 
 
 async def check_synthesizer(synthesizer: Synthesizer) -> None:
-    """Raise :class:`BrokenPromise`, naming every promise broken, unless *synthesizer* keeps its seam's.
+    """Raise :class:`BrokenPromise`, which lists all that *synthesizer* breaks of what a voice promises.
 
     It warms, renders and closes it; a render may take 10 s here.
     """

@@ -31,7 +31,7 @@ LIMIT_US: Final = 2 * SECOND
 
 
 class ScriptedSynthesizer:
-    """A tone that takes *cost_us* a render, or the cost that stands at its number in *costs_us*.
+    """A voice of tones that takes *cost_us* a render, or the cost at its number in *costs_us* (µs).
 
     *faults* says what goes wrong at which render (the first is 0; warming is none): ``raise``; ``hang``
     until the Budget ends; ``empty``, a sound that the checks of a real engine refuse.

@@ -34,7 +34,7 @@ KINDS: Final = dict(
 
 
 class FarAudioSocket(FarSide):
-    """Asterisk, and a caller who is silent without frames unless it *transmits_silence*."""
+    """Asterisk's end of AudioSocket, and its caller; silence is sent as frames if it *transmits_silence*."""
 
     def __init__(
         self, uuid: bytes, rate: int = 8_000, began_us: int = 0, *, transmits_silence: bool = False

@@ -34,7 +34,7 @@ FORMATS: Final = {
 
 
 class FarChanWebsocket(FarSide):
-    """Asterisk and its caller; *variables* are those of the channel."""
+    """Asterisk's end of chan_websocket, and its caller; *variables* are those of the channel."""
 
     def __init__(  # noqa: PLR0913 - what a dial string can say
         self,

@@ -30,7 +30,7 @@ MARKER: Final = -1
 
 
 class FarJambonz(FarSide):
-    """FreeSWITCH and its caller; *metadata* is what the verb's says beside the call's own."""
+    """Jambonz's end of a call, and its caller; *metadata* is what the verb's says beside the call's own."""
 
     def __init__(
         self, rate: int = 8_000, began_us: int = 0, *, metadata: dict[str, str] | None = None

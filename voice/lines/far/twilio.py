@@ -48,7 +48,7 @@ class FarCall:
 
 
 class FarTwilio(FarSide):
-    """A carrier as *vendor* describes one, its caller, and their *call*."""
+    """The far end of a Twilio media stream: a carrier as *vendor* describes one, its caller, their *call*."""
 
     def __init__(self, vendor: Vendor = TWILIO, call: FarCall | None = None, began_us: int = 0) -> None:
         """Connect at *began_us*, and say what is said at the start; raises AudioError if nobody speaks so."""

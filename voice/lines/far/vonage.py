@@ -21,7 +21,7 @@ QUEUE: Final = 3_072
 
 
 class FarVonage(FarSide):
-    """Vonage and its caller; *headers* are those of the answer's endpoint."""
+    """Vonage's end of a call, and its caller; *headers* are those of the answer's endpoint."""
 
     def __init__(
         self,
