@@ -14,9 +14,9 @@ import click
 import numpy as np
 from facts import facts
 
-from turnbudget.settings.compose import open_voice
+from turnbudget.settings.compose import render_phrase
 from turnbudget.settings.config import Config
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.engines import open_voice
 from turnbudget.voice.hearing.ear import HIGH
 from turnbudget.voice.hearing.vad import Silero
 from turnbudget.voice.lines.canceller import Canceller

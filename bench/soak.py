@@ -20,9 +20,9 @@ from facts import facts
 from turnbudget.live.call import LiveCall
 from turnbudget.runs.readings import ms
 from turnbudget.runs.summary import spread
-from turnbudget.settings.compose import open_studio, open_voice
+from turnbudget.settings.compose import open_studio, render_phrase
 from turnbudget.settings.config import load
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.engines import open_voice
 from turnbudget.voice.lines.card import Person, SimulatedCard
 from turnbudget.voice.lines.microphone import Microphone
 from turnbudget.voice.time import clock

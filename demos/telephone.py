@@ -20,9 +20,9 @@ import click
 import numpy as np
 
 from turnbudget.commands.shell import one_line
-from turnbudget.settings.compose import choose_transcriber, open_voice
+from turnbudget.settings.compose import render_phrase
 from turnbudget.settings.config import Config
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.engines import choose_transcriber, open_voice
 from turnbudget.testing.caller import AUDIBLE, QUIET_US, Caller, over_tcp, over_websocket
 from turnbudget.voice.errors import ConfigError, LineError
 from turnbudget.voice.lines.far.audiosocket import FarAudioSocket

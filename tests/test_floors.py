@@ -22,7 +22,18 @@ BELOW = {
     "demos": ("voice", "agents", "council", "speculative", "turnbudget"),
 }
 ROOMS = {
-    "voice": ("errors", "cache", "time", "sound", "asr", "words", "tts", "lines", "hearing speaking", "call"),
+    "voice": (
+        "errors",
+        "cache named",
+        "time",
+        "sound",
+        "asr",
+        "words",
+        "tts",
+        "lines",
+        "hearing speaking",
+        "call",
+    ),
     "agents": ("phrases", "values", "backends", "simulated", "*"),
     "council": ("*", "remote"),
     "speculative": ("wording", "guard", "bank", "shelf", "*"),

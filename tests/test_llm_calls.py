@@ -21,7 +21,7 @@ from turnbudget.agents.backends.scripted import says, silent
 from turnbudget.agents.simulated.endpoint import Endpoint
 from turnbudget.agents.simulated.make import find
 from turnbudget.agents.simulated.words import Script
-from turnbudget.settings.backends import open_llm
+from turnbudget.settings.answering import open_llm
 from turnbudget.settings.config import AsrTable, LlmTable, ResponderTable, TtsTable, VadTable
 from turnbudget.testing.stage import ASK, over
 from turnbudget.testing.stage import says as caller

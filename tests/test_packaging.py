@@ -198,7 +198,7 @@ def test_a_call_is_replayed_by_the_bank_without_a_checkout(ours_first, tmp_path)
         "replay",
         "in",
         "--council",
-        "turnbudget.demos.bank.bank:open_bank",
+        "bank",
         "--clock",
         "virtual",
         cwd=tmp_path,

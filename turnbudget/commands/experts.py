@@ -15,14 +15,14 @@ from turnbudget.voice.time import clock
 
 @click.command(
     cls=Taught,
-    epilog="turnbudget dialogues dialogues.jsonl --council turnbudget.demos.bank.bank:open_bank",
+    epilog="turnbudget dialogues dialogues.jsonl --council bank",
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--council",
     required=True,
-    metavar="MODULE:NAME",
-    help="A function that returns what makes a council for each dialogue.",
+    metavar="NAME",
+    help="bank, which is shipped, or MODULE:NAME: a function that returns what makes a dialogue's council.",
 )
 @one_line
 def dialogues(path: Path, *, council: str) -> None:

@@ -10,7 +10,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, one_line, say, stop
+from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, engine_option, one_line, say, stop
 from turnbudget.recorded import onoff, script
 from turnbudget.recorded.compare import answered_by, look_ahead, side_by_side
 from turnbudget.recorded.conversation import Pacing
@@ -21,7 +21,7 @@ from turnbudget.runs.folder import REPORT
 from turnbudget.runs.names import fresh_folder, named_folder, run_name
 from turnbudget.runs.progress import Bar
 from turnbudget.runs.terminal import headline, show
-from turnbudget.settings.config import Config, Detector, Recogniser, Voice, load
+from turnbudget.settings.config import DETECTORS, RECOGNISERS, VOICES, Config, load
 from turnbudget.voice.errors import UsageError
 from turnbudget.voice.time import clock
 
@@ -43,6 +43,8 @@ turnbudget replay call.wav --caller-channel 1     the caller on the right
 turnbudget replay a-caller.ul --rate 8000         a raw mu-law pair, with a-agent.ul beside it
 turnbudget replay calls/ --fail-over 800          exit 1 if over 1 % of the turns sound later than 800 ms
 turnbudget replay calls/ --compare-speculation    without and with it, in one table and on both pages
+turnbudget replay calls/ --council bank           answered by the bank that is shipped
+turnbudget replay call.wav --asr my.ears:Ears     heard by a recogniser of your own; see docs/engines.md
 turnbudget replay corpus/ --clock virtual         in no time, engines scripted from the transcripts
 turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --backend simulated:lpu""",
 )
@@ -74,22 +76,25 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
 @click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; see `turnbudget config`."
 )
-@click.option("--asr", type=click.Choice(get_args(Recogniser)), help="Who transcribes.")
-@click.option("--tts", type=click.Choice(get_args(Voice)), help="Who speaks.")
-@click.option("--vad", type=click.Choice(get_args(Detector)), help="Who detects speech.")
+@engine_option("--asr", RECOGNISERS, "Who transcribes.")
+@engine_option("--tts", VOICES, "Who speaks.")
+@engine_option("--vad", DETECTORS, "Who detects speech.")
 @click.option(
     "--backend",
     "backends",
     multiple=True,
     metavar="LLM",
-    help="Who answers: simulated:PRESET, a probed FILE.toml, openai:URL, anthropic:MODEL, responses:MODEL. "
-    "Given more than once, each is replayed and all are compared.",
+    help="Who answers: simulated:PRESET, a probed FILE.toml, openai:URL, anthropic:MODEL, responses:MODEL, "
+    "MODULE:NAME. Given more than once, each is replayed and all are compared.",
+)
+@click.option(
+    "--responder", metavar="MODULE:NAME", help="A responder of your own answers; see docs/engines.md."
 )
 @click.option(
     "--council",
-    metavar="MODULE:NAME",
-    help="A council answers: what the function named returns makes one for each call, as "
-    "turnbudget.demos.bank.bank:open_bank does.",
+    metavar="NAME",
+    help="A council answers: bank, which is shipped, or MODULE:NAME, a function that returns what makes one "
+    "for each call.",
 )
 @click.option(
     "--bank",
@@ -236,6 +241,8 @@ def with_options(config: Config, given: Mapping[str, Any]) -> Config:
     }
     if given["council"]:
         named["council"] = msgspec.structs.replace(config.council, open=given["council"])
+    if given["responder"]:
+        named["responder"] = msgspec.structs.replace(config.responder, engine=given["responder"])
     if given["bank"]:
         named["speculation"] = msgspec.structs.replace(config.speculation, bank=given["bank"])
     config = msgspec.structs.replace(config, **named)

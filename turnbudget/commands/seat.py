@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from turnbudget.council.remote.broker import broker_at
 from turnbudget.council.remote.serve import SLOTS, serve
-from turnbudget.settings import plugins
+from turnbudget.settings import engines
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 
@@ -67,7 +67,7 @@ async def _serve(  # noqa: PLR0913 - as above
 
 def load_agent(name: str) -> Agent:
     """Return the agent that ``module:Class`` (or ``module:object``) names; raises ConfigError."""
-    return _checked(plugins.make(name, where="--agent"), name)
+    return _checked(engines.make(name, {}, where="--agent"), name)
 
 
 def _checked(agent: object, name: str) -> Agent:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from turnbudget.settings.compose import open_voice
+from turnbudget.settings.engines import open_voice
 from turnbudget.speculative.shelf.pieces import pieces, plain
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.shelf.store import Store

@@ -24,12 +24,14 @@ import click
 
 from turnbudget.runs.names import legible
 from turnbudget.voice.errors import MissingEngine, TurnbudgetError, UsageError
+from turnbudget.voice.named import is_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound="Callable[..., Any]")
 
 MISSED: Final = 1
 USAGE: Final = 2
@@ -124,6 +126,18 @@ class Taught(click.Command):
         if self.epilog:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))
+
+
+def engine_option(flag: str, known: Sequence[str], said: str) -> Callable[[F], F]:
+    """Return an option that names an engine: one of *known*, or somebody's own as ``module:attribute``."""
+
+    def checked(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+        if value is not None and value not in known and not is_spec(value):
+            wrong = f"{value!r} is not {', '.join(known)} or module:attribute"
+            raise click.BadParameter(wrong, ctx, param)
+        return value
+
+    return click.option(flag, metavar=f"[{'|'.join(known)}|MODULE:NAME]", callback=checked, help=said)
 
 
 class Teaching(click.Group):

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+import msgspec
 from rich.console import Console
 
 from turnbudget.commands.replaying import with_options
-from turnbudget.commands.shell import BROKEN, Taught, one_line, say
+from turnbudget.commands.shell import BROKEN, Taught, engine_option, one_line, say
 from turnbudget.live.screen import Screen
 from turnbudget.live.talk import Echo, Wish
 from turnbudget.live.talk import talk as have_call
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.readings import ms
 from turnbudget.runs.terminal import headline
-from turnbudget.settings.config import Detector, Recogniser, Voice, load
+from turnbudget.settings.config import DETECTORS, RECOGNISERS, VOICES, load
 from turnbudget.voice.lines.portaudio import Latency, PortAudio, devices, listing
 from turnbudget.voice.time import clock
 
@@ -62,10 +63,14 @@ turnbudget replay runs/me                         the same caller again""",
 @click.option(
     "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; see `turnbudget config`."
 )
-@click.option("--asr", type=click.Choice(get_args(Recogniser)), help="Who transcribes.")
-@click.option("--tts", type=click.Choice(get_args(Voice)), help="Who speaks.")
-@click.option("--vad", type=click.Choice(get_args(Detector)), help="Who detects speech.")
-@click.option("--council", metavar="MODULE:NAME", help="A council answers; see `turnbudget replay --help`.")
+@engine_option("--asr", RECOGNISERS, "Who transcribes.")
+@engine_option("--tts", VOICES, "Who speaks.")
+@engine_option("--vad", DETECTORS, "Who detects speech.")
+@click.option("--backend", metavar="LLM", help="An LLM answers; see `turnbudget replay --help`.")
+@click.option(
+    "--responder", metavar="MODULE:NAME", help="A responder of your own answers; see docs/engines.md."
+)
+@click.option("--council", metavar="NAME", help="A council answers: bank, or MODULE:NAME of your own.")
 @click.option("--bank", metavar="FILE", help="A reply bank of `turnbudget mine`.")
 @click.option(
     "--speculation/--no-speculation",
@@ -85,6 +90,10 @@ def talk(**given: Any) -> None:
         click.echo("\n".join(listing(found)) or "there is no sound device")
         return
     config = with_options(load(given["config"]), given)
+    if given["backend"]:
+        config = msgspec.structs.replace(
+            config, llm=msgspec.structs.replace(config.llm, backend=given["backend"])
+        )
     card = PortAudio(given["microphone"], given["speaker"], given["latency"])
     microphone, speaker = card.names
     console = Console()

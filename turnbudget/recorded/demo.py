@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import soundfile
 
-from turnbudget.settings.compose import open_voice
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.compose import render_phrase
+from turnbudget.settings.engines import open_voice
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

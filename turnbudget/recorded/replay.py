@@ -22,7 +22,8 @@ from turnbudget.runs.progress import Progress
 from turnbudget.runs.records import WordErrors
 from turnbudget.runs.summary import Header
 from turnbudget.runs.versions import versions
-from turnbudget.settings.compose import detector, make_vad, open_studio
+from turnbudget.settings.compose import open_studio
+from turnbudget.settings.engines import detector, vad_maker
 from turnbudget.voice.asr import reference
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.errors import RunError, TurnbudgetError, UsageError
@@ -179,11 +180,12 @@ def _open(plan: ReplayPlan, path: Source | UsageError) -> tuple[Conversation, li
         raise path
     # A reading detector works beside the clock, so the real one serves in virtual time as well; one that
     # plays a script has nothing to play where it is needed.
-    wanted = plan.config.vad.engine
-    name, _ = detector("auto" if wanted == "scripted" else wanted, "wall", words=False)
+    wanted = plan.config.vad
+    name, _ = detector("auto" if wanted.engine == "scripted" else wanted.engine, "wall", words=False)
+    make = vad_maker(name, wanted)
 
     def vad() -> Vad:
-        return make_vad(name, Reference())
+        return make(Reference())
 
     conversation = sources.open_conversation(
         path, Reading(plan.caller_channel, plan.rate, vad, plan.turn_silence_us)

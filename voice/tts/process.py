@@ -159,7 +159,9 @@ class Child:
     def _spawn(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="turnbudget-")
         home = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH", "")]))
+        # Somebody's own engine is looked for where we looked; ours need nothing but what is installed.
+        own = [] if self._engine in engine.ENGINES else [str(Path(place).resolve()) for place in sys.path]
+        path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH", ""), *own]))
         environment = os.environ | {"PYTHONPATH": path, "TMPDIR": self._scratch.name}
         # A pipe for stderr could fill and block the worker; what matters is told in an answer.
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell

@@ -17,9 +17,9 @@ import soundfile
 from rapidfuzz import fuzz
 
 from turnbudget.runs.folder import load
-from turnbudget.settings.compose import open_voice
+from turnbudget.settings.compose import render_phrase
 from turnbudget.settings.config import Config
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.engines import open_voice
 from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.lines.portaudio import library

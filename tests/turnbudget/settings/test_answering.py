@@ -52,10 +52,10 @@ def test_each_call_has_a_responder_of_its_own_on_one_backend():
 @pytest.mark.parametrize(
     ("spec", "fault"),
     {
-        "turnbudget.demos.smallest:table": "makes no councils; see demos/bank",
-        "os:path": "makes no councils; see demos/bank",
+        "turnbudget.demos.smallest:table": "makes no councils; see docs/engines.md",
+        "os:path": "makes no councils; see docs/engines.md",
         "json:dumps": "TypeError: dumps\\(\\) missing 1 required positional argument",
-        "json:JSONDecoder": "makes no councils; see demos/bank",
+        "json:JSONDecoder": "makes no councils; see docs/engines.md",
     }.items(),
 )
 def test_what_makes_no_councils_is_refused_in_one_line(spec, fault):

@@ -15,8 +15,8 @@ from turnbudget.agents.backends.openai import OpenAIBackend
 from turnbudget.agents.backends.responses_ws import ResponsesBackend
 from turnbudget.agents.simulated.endpoint import Endpoint
 from turnbudget.agents.simulated.engine import Engine
-from turnbudget.settings import backends
-from turnbudget.settings.backends import members, open_backend, open_llm, verify
+from turnbudget.settings import answering
+from turnbudget.settings.answering import members, open_backend, open_llm, verify
 from turnbudget.settings.config import Config, LlmTable, OtherwiseTable, ResponderTable, RuleTable, dump, load
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time.clock import MS
@@ -187,7 +187,7 @@ async def test_a_model_key_or_url_the_server_does_not_know_is_a_settings_fault(p
 
 @pytest.mark.clock("skip")
 async def test_a_server_that_does_not_answer_is_its_own_fault(monkeypatch):
-    monkeypatch.setattr(backends, "VERIFY_US", 100 * MS)
+    monkeypatch.setattr(answering, "VERIFY_US", 100 * MS)
     for play in (DOWN, [HOLD]):
         with pytest.raises(BackendError, match=r"openai: (HTTP 503|no answer in time)"):
             await checked(play, model="m")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from turnbudget.settings.call_settings import call_settings, endpointing
+from turnbudget.settings.compose import call_settings, endpointing
 from turnbudget.settings.config import Config
 from turnbudget.voice.call.bargein import Rules
 from turnbudget.voice.call.parts import CallSettings

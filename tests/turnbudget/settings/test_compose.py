@@ -11,9 +11,9 @@ from calls import QUICK, harper
 from turnbudget.recorded.sources import open_conversation
 from turnbudget.recorded.tracks import Reading
 from turnbudget.settings.answering import scripted
-from turnbudget.settings.compose import check, detector, open_studio, open_voice
+from turnbudget.settings.compose import check, open_studio, render_phrase
 from turnbudget.settings.config import AsrTable, OtherwiseTable, ResponderTable, RuleTable, TtsTable, VadTable
-from turnbudget.settings.phrases import render_phrase
+from turnbudget.settings.engines import detector, open_voice
 from turnbudget.voice.asr import choose as transcribers
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import ScriptedTranscriber

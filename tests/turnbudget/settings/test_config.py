@@ -82,7 +82,7 @@ FAULTS = {
     "budget_ms = '800'": r"Expected `int`, got `str`.*\$\.budget_ms",
     "budget_ms = 0": r">= 1.*\$\.budget_ms",
     "budget_ms = 800.5": r"\$\.budget_ms",
-    "[asr]\nengine = 'nonsense'": r"'nonsense'.*\$\.asr\.engine",
+    "[asr]\nengine = 'nonsense'": r"asr\.engine is auto, .*, scripted or module:attribute,.* 'nonsense'",
     "[[responder.rules]]\nwhen = 'a'": r"missing required field `say`.*\$\.responder\.rules\[0\]",
     "[endpoint]\nsilence_ms = 750": "silence_ms and margin_ms eat the whole budget_ms",
     "patience_ms = 800": "patience_ms must be longer than budget_ms",

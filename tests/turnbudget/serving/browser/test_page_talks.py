@@ -16,7 +16,7 @@ from floors import until
 from paged import serving_page
 
 from turnbudget.serving.browser.browser import Talks
-from turnbudget.settings.compose import open_studio
+from turnbudget.settings.compose import open_studio, render_phrase
 from turnbudget.settings.config import (
     Config,
     OtherwiseTable,
@@ -25,7 +25,6 @@ from turnbudget.settings.config import (
     RuleTable,
     SpeculationTable,
 )
-from turnbudget.settings.phrases import render_phrase
 from turnbudget.voice.asr import moonshine
 from turnbudget.voice.hearing.vad import Silero
 from turnbudget.voice.sound import audio
