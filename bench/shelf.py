@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from facts import facts
 
-from turnbudget.speculative.shelf.held import Key
+from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.shelf.store import Store
 from turnbudget.voice.errors import MissingEngine

@@ -19,7 +19,7 @@ from turnbudget.voice.words.text import speakable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.speculative.shelf.shelf import CallShelf
     from turnbudget.voice.call.ledger import Ledger
     from turnbudget.voice.call.responder import Question, Reply, Responder
     from turnbudget.voice.hearing.end_of_turn import EndOfTurn

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Sequence
 
-    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.speculative.shelf.shelf import CallShelf
     from turnbudget.voice.time.crew import Crew
 
 

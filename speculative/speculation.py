@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from turnbudget.speculative.bank.bank import Bank
     from turnbudget.speculative.prepare import Ranks
-    from turnbudget.speculative.shelf.call_shelf import CallShelf
+    from turnbudget.speculative.shelf.shelf import CallShelf
     from turnbudget.voice.call.responder import Notes, Question, Responder, Said
     from turnbudget.voice.hearing.end_of_turn import EndOfTurn
     from turnbudget.voice.hearing.endpoint import Endpointing

@@ -2,8 +2,7 @@
 
 The shelf is asked with the words of a *reply*, never with the caller's: what to say is decided before, with
 the dialogue known, and the shelf only knows how it sounds. It keeps what it is told to keep, and never what
-passes by. What holds a caller's data is kept in that call's own shelf
-(:mod:`turnbudget.speculative.shelf.call_shelf`).
+passes by. What holds a caller's data is kept in that call's own shelf (:class:`CallShelf`).
 """
 
 from __future__ import annotations
@@ -11,35 +10,52 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.speculative.shelf.call_shelf import CallShelf
-from turnbudget.speculative.shelf.held import Held, Kept, Key, checked
-from turnbudget.speculative.shelf.listing import Entry, listing
-from turnbudget.speculative.shelf.pieces import beginnings, pieces, plain
-from turnbudget.speculative.shelf.renders import Renders
-from turnbudget.speculative.shelf.warming import WarmUp
-from turnbudget.speculative.shelf.whole import every_piece, whole
+from turnbudget.speculative.shelf.memory import CachedSpeech, Renders, SpeechCache, WarmUp, checked
+from turnbudget.speculative.shelf.pieces import Key, every_piece, longest, pieces, plain, whole
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from turnbudget.speculative.shelf.memory import Origin
     from turnbudget.speculative.shelf.store import Store, Stored
     from turnbudget.voice.time.budget import Budget
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
+
 WRITES: Final = 64
-"""So many entries may be on their way to the disk; a disk that is slower gets no more."""
+"""How many entries may be on their way to the disk; a disk that is slower gets no more."""
 PATIENCE_US: Final = 2 * clock.SECOND
-"""So long the end waits for what is on its way to the disk."""
+"""How long the end waits for what is on its way to the disk (µs; 2 s)."""
 FAILURES: Final = 3
-"""So many texts in a row that cannot be rendered end a warm-up: it is the voice, not the text."""
+"""How many texts in a row that cannot be rendered end a warm-up: it is the voice, not the text."""
+MOST_BYTES: Final = 8 << 20
+"""Bytes that one call's own entries may take: four minutes of speech."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShelfEntry:
+    """One kept speech."""
+
+    text: str
+    bytes: int
+    """What it takes in memory, or on disk if it is only there."""
+    hits: int
+    """How often it was asked for since it came to memory."""
+    origin: Origin
+    """Whether this process rendered it or had it from the disk."""
+    in_memory: bool
+    on_disk: bool
+    made: str
+    """When it was rendered (UTC); '' in virtual time."""
 
 
 def nobody(done: int, total: int, text: str) -> None:
@@ -58,8 +74,8 @@ class Shelf:
         self._store = store
         self._most_bytes = most_bytes
         self._crew = Crew()
-        self._memory: Held[Key] = Held(most_bytes)
-        self._renders: Renders[Key] = Renders(self._crew, self._keep, lasting=True)
+        self._memory = SpeechCache(most_bytes)
+        self._renders = Renders(self._crew, self._keep, lasting=True)
         self._stored: dict[Key, Stored] = {}
         self._saving: dict[Key, asyncio.Task[None]] = {}
         self._warming = WarmUp()
@@ -78,7 +94,7 @@ class Shelf:
         stored, audible = await clock.offload(_load, self._store, engine, voice, self._most_bytes)
         self._stored = {each.key: each for each in stored}
         for each, speech in reversed(audible):
-            self._memory.put(each.key, Kept(speech, "disk", each.made))
+            self._memory.put(each.key, CachedSpeech(speech, "disk", each.made))
 
     def key(self, text: str) -> Key:
         """Return what the piece *text* is kept under, with the voice as it is now."""
@@ -94,10 +110,7 @@ class Shelf:
 
         It ends where a sentence or clause may; the rest is '' if all of *text* is there.
         """
-        for beginning, rest in beginnings(plain(text)):
-            if (speech := self.find(beginning)) is not None:
-                return speech, rest
-        return None
+        return longest(text, self.find)
 
     def has(self, text: str) -> bool:
         """Say whether every piece of *text* is in memory, without counting a hit."""
@@ -148,18 +161,18 @@ class Shelf:
             self._warming = WarmUp()
         progress(len(wanted), len(wanted), "warm")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ShelfEntry]:
         """Return every entry of this voice, in memory or on disk, in the order of texts."""
         return listing(self._memory, self._stored, self.key(""))
 
-    def remove(self, text: str) -> bool:
+    async def remove(self, text: str) -> bool:
         """Remove the entry *text*, or else the pieces of *text*, here and on disk; say whether any was there.
 
         Other processes let go of it at their next call.
         """
-        removed = [self._remove(self.key(text))]
+        removed = [await self._remove(self.key(text))]
         if not removed[0]:
-            removed += [self._remove(self.key(piece)) for piece in pieces(text)]
+            removed += [await self._remove(self.key(piece)) for piece in pieces(text)]
         return any(removed)
 
     def for_call(self) -> CallShelf:
@@ -184,14 +197,14 @@ class Shelf:
             self._memory.put(key, kept, self._warming.keys)
         return kept.speech if kept else None
 
-    async def render(self, key: Key, budget: Budget | None = None) -> Kept:
+    async def render(self, key: Key, budget: Budget | None = None) -> CachedSpeech:
         """Return *key* rendered, checked, and kept nowhere; raises TtsError."""
         if self._closed:
             raise TtsError("the shelf has been closed")
         speech = checked(await self._voice.render(key.text, budget))
         if self.key(key.text) != key:
             raise TtsError("the voice has changed meanwhile", where=self._voice.name)
-        return Kept(speech, "rendered", clock.label() or "")
+        return CachedSpeech(speech, "rendered", clock.label() or "")
 
     async def aclose(self) -> None:
         """End the renders, wait for what is on its way to the disk, and note there what was used."""
@@ -205,6 +218,7 @@ class Shelf:
         if self._store is not None:
             used = [key for key, kept in self._memory.items() if kept.hits and key in self._stored]
             await clock.offload(self._store.touch, used)
+            await clock.offload(self._store.close)
 
     async def _piece(self, key: Key) -> Speech:
         """Return the sound of one piece, from memory, disk or voice."""
@@ -214,11 +228,11 @@ class Shelf:
             kept = await self._renders.once(key, partial(self._make, key))
         return kept.speech
 
-    async def _make(self, key: Key) -> Kept:
+    async def _make(self, key: Key) -> CachedSpeech:
         """Return *key* from the disk, where another process may have put it meanwhile, or rendered."""
         return await self._read(key) or await self.render(key)
 
-    def _keep(self, key: Key, kept: Kept) -> None:
+    def _keep(self, key: Key, kept: CachedSpeech) -> None:
         """Hold *kept*, and have it written if it is new; what is being warmed up is not displaced."""
         self._memory.put(key, kept, self._warming.keys)
         store = self._store
@@ -229,7 +243,7 @@ class Shelf:
             return
         self._saving[key] = self._crew.create_task(self._save(store, key, kept), name="shelf: save")
 
-    async def _save(self, store: Store, key: Key, kept: Kept) -> None:
+    async def _save(self, store: Store, key: Key, kept: CachedSpeech) -> None:
         stored = await clock.offload(store.write, key, kept.speech, kept.made, self._warming.keys)
         if self._saving.get(key) is not asyncio.current_task():  # it was removed meanwhile
             await clock.offload(store.remove, key)
@@ -238,7 +252,7 @@ class Shelf:
         if stored:
             self._stored[key] = stored
 
-    async def _read(self, key: Key) -> Kept | None:
+    async def _read(self, key: Key) -> CachedSpeech | None:
         """Return *key* from the disk, and know that it is there."""
         if self._store is None:
             return None
@@ -247,7 +261,7 @@ class Shelf:
             self._stored.pop(key, None)
             return None
         speech, self._stored[key] = found
-        return Kept(speech, "disk", found[1].made)
+        return CachedSpeech(speech, "disk", found[1].made)
 
     async def _warm(self, text: str, done: WarmUp) -> bool:
         """Keep one text of a warm-up; say whether there was room."""
@@ -263,13 +277,12 @@ class Shelf:
         await clock.sleep(0)
         return fits
 
-    def _remove(self, key: Key) -> bool:
+    async def _remove(self, key: Key) -> bool:
         self._renders.forget(key)
         self._saving.pop(key, None)
         self._stored.pop(key, None)
         held = self._memory.pop(key) is not None
-        # On the loop: it is asked for by a person, and to unlink a file takes microseconds.
-        return (self._store is not None and self._store.remove(key)) or held
+        return (self._store is not None and await clock.offload(self._store.remove, key)) or held
 
     async def _learn(self, store: Store) -> None:
         """Let go of what another process has removed from the disk, not of what had to make room there."""
@@ -298,3 +311,101 @@ def _load(
         if (found := store.read(each.key)) is not None:
             audible.append((each, found[0]))
     return stored, audible
+
+
+class CallShelf:
+    """What one call finds: its own entries first, then the *shared* ones; its renders belong to *crew*.
+
+    Its own may hold the caller's data: they are in no other call's reach, never on disk, and gone when the
+    call is.
+    """
+
+    def __init__(self, shared: Shelf, crew: Crew) -> None:
+        self._shared = shared
+        self._own = SpeechCache(MOST_BYTES)
+        self._renders = Renders(crew, self._own.put, lasting=False)
+        self._cpu: dict[str, int] = {}
+        self._closed = False
+
+    def find(self, text: str) -> Speech | None:
+        """Return the sound of the piece *text* if it is in memory: to the letter, but for white space."""
+        kept = self._own.take(self._shared.key(text))
+        return kept.speech if kept else self._shared.find(text)
+
+    def opening(self, text: str) -> tuple[Speech, str] | None:
+        """Return the longest beginning of *text* that is in memory, and the text still to be rendered.
+
+        It ends where a sentence or clause may; the rest is '' if all of *text* is there.
+        """
+        return longest(text, self.find)
+
+    async def fetch(self, text: str) -> Speech | None:
+        """Return the sound of the piece *text* from memory or, somewhat later, from the disk."""
+        return self.find(text) or await self._shared.fetch(text)
+
+    def has(self, text: str) -> bool:
+        """Say whether every piece of *text* is in memory, without counting a hit."""
+        return every_piece(text, self._holds)
+
+    def renders(self, piece: str) -> bool:
+        """Say whether a render of *piece* is under way for this call."""
+        return self._renders.at_work(self._shared.key(piece))
+
+    async def keep(self, text: str, budget: Budget | None = None) -> Speech:
+        """Return *text* as sound, and keep for this call each piece that is not everybody's.
+
+        A render that all who asked for it have given up is cancelled. Raises TtsError, also when the call
+        ends meanwhile.
+        """
+        cut = (text,) if self._holds(text) else pieces(text)
+        return whole(text, [await self._piece(piece, budget) for piece in cut])
+
+    def take_cpu(self) -> dict[str, int]:
+        """Return the CPU (µs) of each piece whose render ended since this was last asked: each render once.
+
+        What a render that was given up had taken until then is not known.
+        """
+        cpu, self._cpu = self._cpu, {}
+        return cpu
+
+    def close(self) -> None:
+        """End the renders and forget every entry: the call is over."""
+        self._closed = True
+        self._renders.cancel()
+        self._own.clear()
+
+    def _holds(self, piece: str) -> bool:
+        return self._own.peek(self._shared.key(piece)) is not None or self._shared.holds(piece)
+
+    async def _piece(self, piece: str, budget: Budget | None) -> Speech:
+        key = self._shared.key(piece)
+        if (own := self._own.freshen(key)) is not None:
+            return own.speech
+        if (speech := await self._shared.seek(key)) is not None:
+            return speech
+        if self._closed:
+            raise TtsError("the call has ended")
+        return (await self._renders.once(key, partial(self._render, key, budget), budget)).speech
+
+    async def _render(self, key: Key, budget: Budget | None) -> CachedSpeech:
+        kept = await self._shared.render(key, budget)
+        if kept.speech.cpu_us:
+            self._cpu[key.text] = self._cpu.get(key.text, 0) + kept.speech.cpu_us
+        return kept
+
+
+def listing(memory: SpeechCache, disk: Mapping[Key, Stored], voice: Key) -> list[ShelfEntry]:
+    """Return every entry of the *voice* of that key, in the order of texts."""
+    held = {key: kept for key, kept in memory.items() if key[1:] == voice[1:]}
+    entries = [
+        ShelfEntry(
+            key.text, kept.bytes, kept.hits, kept.origin, in_memory=True, on_disk=key in disk, made=kept.made
+        )
+        for key, kept in held.items()
+    ]
+    entries += [
+        ShelfEntry(key.text, stored.size, 0, "disk", in_memory=False, on_disk=True, made=stored.made)
+        for key, stored in disk.items()
+        if key not in held and key[1:] == voice[1:]
+    ]
+    return sorted(entries, key=lambda entry: entry.text)

@@ -1,10 +1,11 @@
 """Another process at the same store: ``python writer.py FOLDER FIRST LAST [killed]`` writes some replies.
 
-``killed``: it dies of SIGKILL when half of the last one is written.
+``killed``: it dies of SIGKILL when the last one is written and has not taken effect.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -12,8 +13,8 @@ from pathlib import Path
 
 from voices import speech
 
-from turnbudget.speculative.shelf import files
-from turnbudget.speculative.shelf.held import Key
+from turnbudget.speculative.shelf import store as module
+from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.speculative.shelf.store import Store
 
 
@@ -21,9 +22,11 @@ def key(number):
     return Key(f"This is the reply with the number {number}.", "cheap", "tone")
 
 
-def die_halfway(path, whole):
-    handle, _ = files.tempfile.mkstemp(prefix=files.REMNANT, dir=path.parent)
-    os.write(handle, whole[: len(whole) // 2])
+@contextlib.contextmanager
+def die_halfway(base):
+    base.execute("PRAGMA cache_size = 1")  # so that pages are spilled to the log before they are all there
+    base.execute("BEGIN IMMEDIATE")
+    yield
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -31,6 +34,6 @@ if __name__ == "__main__":
     store = Store(Path(sys.argv[1]))
     for number in range(int(sys.argv[2]), int(sys.argv[3])):
         if sys.argv[4:] and number == int(sys.argv[3]) - 1:
-            files.put = die_halfway
+            module._transaction = die_halfway
         store.write(key(number), speech(key(number).text), "")
     sys.exit(bool(store.faults()))

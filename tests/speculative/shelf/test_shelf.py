@@ -8,7 +8,7 @@ import pytest
 from laws import each
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from turnbudget.speculative.shelf.held import OVERHEAD, checked
+from turnbudget.speculative.shelf.memory import OVERHEAD, checked
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.sound import audio
 
@@ -122,8 +122,8 @@ async def test_an_entry_can_be_listed_and_removed_and_is_rendered_anew():
             for entry in shelf.entries()
         }
         assert listed == {NAME: (1, "rendered", True, False), THANKS: (0, "rendered", True, False)}
-        assert shelf.remove(NAME)
-        assert not shelf.remove(NAME)
+        assert await shelf.remove(NAME)
+        assert not await shelf.remove(NAME)
         assert shelf.find(NAME) is None
         await shelf.keep(NAME)
         assert voice.rendered == [THANKS, NAME, NAME]
@@ -133,7 +133,7 @@ async def test_a_reply_is_removed_by_what_was_said():
     """CA-09: a row of the log names the whole reply; its pieces go."""
     async with shelved() as shelf:
         await shelf.keep(LONG)
-        assert shelf.remove(LONG)
+        assert await shelf.remove(LONG)
         assert shelf.entries() == []
 
 

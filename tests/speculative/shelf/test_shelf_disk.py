@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import errno
+import contextlib
+import sqlite3
 import threading
 
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
-from turnbudget.speculative.shelf import files
-from turnbudget.speculative.shelf.held import OVERHEAD
+from turnbudget.speculative.shelf import store
+from turnbudget.speculative.shelf.memory import OVERHEAD
 from turnbudget.speculative.shelf.store import Store
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
@@ -24,6 +25,11 @@ ROOM = speech(NAME).samples.nbytes + OVERHEAD
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path / "shelf"
+
+
+def spoilt(statement, folder):
+    with contextlib.closing(sqlite3.connect(folder / store.VERSION / store.FILE)) as base, base:
+        base.execute(statement)
 
 
 def on_disk(folder):
@@ -51,7 +57,7 @@ async def test_the_disk_is_read_and_written_off_the_loop(folder):
 
     class Watched(Store):
         def __getattribute__(self, name):
-            if not name.startswith("_"):
+            if name == "_try":
                 threads.setdefault(name, set()).add(threading.current_thread())
             return super().__getattribute__(name)
 
@@ -61,8 +67,9 @@ async def test_the_disk_is_read_and_written_off_the_loop(folder):
             assert shelf.find(NAME) is not None
             shelf.for_call()
             assert shelf.entries()[0].made.endswith("+00:00")
-    # A bound method is looked up on the loop and run in a thread, which looks up what it needs itself.
-    assert threading.main_thread() not in threads["folder"]
+            await shelf.remove(NAME)
+    # What reads and writes is looked up by a method that runs in a thread already.
+    assert threading.main_thread() not in threads["_try"]
 
 
 async def test_another_voice_hears_none_of_it_and_going_back_is_a_hit(folder):
@@ -98,28 +105,29 @@ async def test_a_corrupt_file_is_named_and_rendered_again(folder):
     """CA-08: found at the start, removed, rebuilt."""
     async with shelved(store=Store(folder)) as shelf:
         await shelf.keep(NAME)
-    (file,) = folder.rglob("*.speech")
-    file.write_bytes(file.read_bytes()[:-1] + b"\x7f")
+    spoilt("UPDATE speech SET samples = samples || x'7f7f'", folder)
     voice = Voice()
     async with shelved(voice, store=Store(folder)) as shelf:
         assert shelf.find(NAME) is None
-        assert [file.name in fault for fault in shelf.faults()] == [True]
+        assert [NAME[:60] in fault for fault in shelf.faults()] == [True]
         await shelf.keep(NAME)
     assert voice.rendered == [NAME]
     assert on_disk(folder) == [NAME]
 
 
 async def test_a_full_disk_is_one_line_and_the_shelf_lives_on_in_memory(folder, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    @contextlib.contextmanager
+    def full(_):
+        raise sqlite3.OperationalError("database or disk is full")
+        yield
 
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(store, "_transaction", full)
     async with shelved(store=Store(folder)) as shelf:
         for text in (NAME, DONE, THANKS):
             await shelf.keep(text)
         assert all(shelf.find(text) for text in (NAME, DONE, THANKS))
         assert len(shelf.faults()) == 1
-        assert "No space left" in shelf.faults()[0]
+        assert "disk is full" in shelf.faults()[0]
 
 
 async def test_an_entry_is_removed_from_memory_and_disk_at_once(folder):
@@ -127,7 +135,7 @@ async def test_an_entry_is_removed_from_memory_and_disk_at_once(folder):
     async with shelved(store=Store(folder)) as shelf:
         await shelf.keep(NAME)
         assert on_disk(folder) == [NAME]
-        assert shelf.remove(NAME)
+        assert await shelf.remove(NAME)
         assert (shelf.find(NAME), await shelf.fetch(NAME), on_disk(folder)) == (None, None, [])
 
 
@@ -136,7 +144,7 @@ async def test_what_another_process_removes_is_let_go_of_at_the_next_call(folder
     async with shelved(store=Store(folder)) as server:
         await server.keep(f"{THANKS} {NAME}")
         async with shelved(store=Store(folder)) as command:
-            assert command.remove(NAME)
+            assert await command.remove(NAME)
         call = server.for_call()
         await clock.sleep(MS)
         assert call.find(NAME) is None
@@ -186,8 +194,6 @@ async def test_what_does_not_fit_in_memory_is_fetched_from_the_disk(folder):
 async def test_what_was_used_last_is_in_memory_after_a_start(folder):
     async with shelved(store=Store(folder)) as shelf:
         await shelf.warm(ALIKE)
-    for number, file in enumerate(sorted(folder.rglob("*.speech"))):
-        files.os.utime(file, ns=(number, number))
     async with shelved(store=Store(folder)) as shelf:
         shelf.find(ALIKE[3])
     async with shelved(store=Store(folder), most_bytes=ROOM) as shelf:
@@ -248,6 +254,6 @@ async def test_what_is_removed_on_its_way_to_the_disk_is_not_there_in_the_end(fo
     async with shelved(store=Store(folder)) as shelf, asyncio.TaskGroup():
         monkeypatch.setattr(clock, "offload", slow)
         await shelf.keep(NAME)
-        shelf.remove(NAME)
+        await shelf.remove(NAME)
         await clock.sleep(5 * SECOND)
     assert on_disk(folder) == []

@@ -8,7 +8,7 @@ import random
 import pytest
 from voices import NAME, THANKS, Voice, shelved
 
-from turnbudget.speculative.shelf import call_shelf
+from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
@@ -103,7 +103,7 @@ async def test_what_is_removed_while_it_is_rendered_is_played_but_not_kept():
     async with shelved() as shelf, asyncio.TaskGroup() as callers:
         asked = callers.create_task(shelf.keep(NAME))
         await clock.sleep(10 * MS)
-        shelf.remove(NAME)
+        await shelf.remove(NAME)
         assert (await asked).text == NAME
         assert shelf.find(NAME) is None
 
@@ -199,7 +199,9 @@ WORDS = ("four", "nine", "ten", "sixty")
 
 async def test_two_callers_with_the_same_sentence_never_hear_each_others_data(monkeypatch):
     """CA-03: 10⁵ random steps of two calls that keep, look up and hang up, and take each other's place."""
-    monkeypatch.setattr(call_shelf, "pieces", lambda text: [text])  # how a text is cut is tested elsewhere
+    monkeypatch.setattr(
+        Shelf.__module__ + ".pieces", lambda text: [text]
+    )  # how a text is cut is tested elsewhere
     dice = random.Random(5)  # noqa: S311 - repeatable, not secret
     replies = [f"Your balance is {word} euros." for word in WORDS]
     found = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnbudget.speculative.shelf.entry import FORM
+from turnbudget.speculative.shelf.store import FORM
 from turnbudget.voice.tts import piper, pyttsx3
 from turnbudget.voice.tts.choose import choose
 from turnbudget.voice.tts.finish import EDITION
