@@ -86,6 +86,8 @@ def headline(summary: Summary) -> Iterator[str]:
         yield f"  {early} of the others: the caller took the turn back inside the budget, before any sound"
     yield f"  first answer within 200 ms  {good(summary.under_200)}"
     yield f"  first answer within {budget}  {good(summary.answered_in_time)}"
+    if summary.partial_texts.count:
+        yield f"  taken on a partial text  {bad(summary.partial_texts)}: the final one came too late"
     unknown = summary.turns - summary.false_cuts.of
     cuts = bad(summary.false_cuts) + (
         f", unknown in {unknown} (no agent in the recording)" if unknown else ""

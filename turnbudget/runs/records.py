@@ -90,6 +90,8 @@ class Row(Record, frozen=True, kw_only=True):
     turn: int
     outcome: Outcome
     heard: str
+    heard_whole: bool | None = None
+    """Whether ``heard`` was the recogniser's final text; if not, the words at the end may be missing."""
     asked: str = ""
     """The words that were answered: those heard, behind words before them that never were."""
     said: str
@@ -278,6 +280,8 @@ class Summary(Record, frozen=True, kw_only=True):
     stages: tuple[StageTotal, ...]
     ended_by: dict[str, int]
     """Where the zero of the turns came from."""
+    partial_texts: Share = NONE
+    """Of the caller turns with a text, those taken on a partial one, for the final came too late."""
     not_replayed: int = 0
     """Turns of the recordings that no row stands for, because their call ended before them."""
     false_cuts: Share

@@ -58,6 +58,7 @@ def row(  # noqa: PLR0913 - whose row it is, and what its times refer to
             call_epoch_us=call_epoch_us,
             speech_began_us=utterance.began_us if utterance else zero,
         ),
+        heard_whole=utterance.trust == "final" if utterance else None,
         reference=reference.take(zero - media_epoch_us) if has_words and utterance else None,
         speech_ended_by="vad" if true_end is None else "reference",
         vad_ended_call_us=detected - call_epoch_us,

@@ -85,6 +85,7 @@ def summarise(rows: Iterable[Row], header: Header) -> Summary:
         first_answer=spread(row.first_answer_us for row in turns),
         stages=stage_totals(turns),
         ended_by=_count(get_args(EndedBy), (row.speech_ended_by for row in turns)),
+        partial_texts=_share([not row.heard_whole for row in turns if row.heard_whole is not None]),
         not_replayed=sum(call.not_replayed for call in header.calls),
         false_cuts=_share([row.false_cut for row in turns if row.false_cut is not None]),
         saved_us=sum(lane.saved_us for row in turns for lane in row.lanes),

@@ -6,12 +6,12 @@ import msgspec
 import numpy as np
 import pytest
 import soundfile
-from calls import QUICK, RATE, Line, replay, stereo
+from calls import QUICK, RATE, Line, harper, replay, stereo
 from click.testing import CliRunner
 
 from turnbudget.cli import main
 from turnbudget.settings import compose
-from turnbudget.settings.config import VadTable, dump
+from turnbudget.settings.config import AsrTable, VadTable, dump
 from turnbudget.testing.tones import Tones
 from turnbudget.voice.errors import UsageError
 
@@ -245,3 +245,14 @@ def test_what_is_sounded_over_the_agent_is_a_backchannel_and_no_turn(tmp_path):
     run = replay(recording(tmp_path, lines, 11.0), tmp_path / "run", ENERGY)
     record = run.summary.calls[0]
     assert (record.recorded, record.backchannels, len(caller_turns(run))) == (2, 3, 2)
+
+
+@pytest.mark.parametrize(("final_ms", "whole"), [(60, True), (5_000, False)])
+def test_a_row_says_whether_the_text_it_answers_was_the_final_one(tmp_path, monkeypatch, final_ms, whole):
+    monkeypatch.undo()  # the scripted recogniser, which can be late
+    slow = msgspec.structs.replace(QUICK, asr=AsrTable(scripted_final_ms=final_ms))
+    run = replay(harper(tmp_path / "in"), tmp_path / "run", slow)
+    assert {row.heard_whole for row in caller_turns(run)} == {whole}
+    assert run.summary.partial_texts.count == (0 if whole else len(caller_turns(run)))
+    assert run.summary.partial_texts.of == len(caller_turns(run))
+    assert [row.heard_whole for row in run.rows if row.kind == "greeting"] == [None]
