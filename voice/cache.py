@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MANIFEST: Final = "manifest.json"
+"""File in a cached folder that lists its files, with size and checksum."""
 
 
 def folder() -> Path:
@@ -32,7 +33,7 @@ def folder() -> Path:
 
 
 def whole(place: Path) -> bool:
-    """Say whether *place* holds every file of its manifest, with the size and checksum it was made with."""
+    """Return whether *place* holds every file of its manifest with the right size and checksum."""
     try:
         manifest: dict[str, list[str | int]] = json.loads((place / MANIFEST).read_bytes())
         return bool(manifest) and all(_fingerprint(place / name) == facts for name, facts in manifest.items())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Urgency(IntEnum):
-    """What a decode is for; the least number goes first."""
+    """What a decode is for; the lowest number goes first."""
 
     FINAL = 0
     PAUSE = 1
@@ -34,16 +34,16 @@ class Urgency(IntEnum):
 
 @dataclass(slots=True)
 class Known:
-    """What earlier decodes of an utterance found; touched by the worker alone."""
+    """What earlier decodes of an utterance found; used by the worker thread only."""
 
     settled: dict[int, str] = field(default_factory=dict)
-    """The texts of the pieces that are over, by where each ends."""
+    """Texts of the pieces that are over, by the sample at which each ends."""
     draft: list[int] = field(default_factory=list)
-    """The tokens of the piece that goes on."""
+    """Tokens of the piece that goes on."""
 
 
 class Decode:
-    """One decode: its sound, what it is for, when it was asked for and when it was done."""
+    """One decode: its sound, its purpose, when it was asked for and when it was done."""
 
     def __init__(self, sound: Int16, known: Known, urgency: Urgency) -> None:
         self.sound = sound
@@ -53,22 +53,22 @@ class Decode:
         self.began_us = clock.now()
         self.ended_us: int | None = None
         self.text: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        """The text, ``None`` if the decode was given up."""
+        """The text; ``None`` if the decode was given up."""
         self.given_up = False
 
     def failure(self) -> BaseException | None:
-        """Return what went wrong in a decode that is done."""
+        """Return what went wrong in a decode that is done; ``None`` if nothing did."""
         return asyncio.CancelledError() if self.text.cancelled() else self.text.exception()
 
     def is_lost(self) -> bool:
-        """Whether it ended, or will end, without a text: as a partial it gave way, or nobody wants it."""
+        """Return whether it has ended, or will end, without a text."""
         if self.text.done():
             return self.failure() is None and self.text.result() is None
         return self.given_up or (self.leave.taken_back and self.urgency is Urgency.PARTIAL)
 
 
 class Decodes:
-    """The decodes of all utterances of a process; *start* begins one beyond the loop."""
+    """The decodes of all utterances of a process; *start* begins one in the worker thread."""
 
     def __init__(self, start: Callable[[Decode], asyncio.Future[str | None]]) -> None:
         self._start = start
@@ -81,12 +81,12 @@ class Decodes:
         self._go_on()
 
     def change(self, decode: Decode, urgency: Urgency) -> None:
-        """Have *decode* done sooner, or later, for it is wanted for something else."""
+        """Change the urgency of *decode*, since it is wanted for something else."""
         decode.urgency = urgency
         self._go_on()
 
     def give_up(self, decode: Decode) -> None:
-        """Have *decode* end at once, or never begin."""
+        """End *decode* at once, or never begin it."""
         decode.given_up = True
         decode.leave.take_back()
         if decode in self._waiting:
@@ -94,12 +94,12 @@ class Decodes:
             self._end(decode, None)
 
     def give_up_all(self) -> None:
-        """Let nothing begin any more that was added so far."""
+        """Give up every decode added so far."""
         for decode in [*self._waiting, *([self._running] if self._running else [])]:
             self.give_up(decode)
 
     def _go_on(self) -> None:
-        """Begin the most urgent decode, or have one that is less urgent make way for it."""
+        """Begin the most urgent decode, or have a less urgent one make way for it."""
         if not self._waiting:
             return
         first = min(self._waiting, key=lambda decode: decode.urgency)
@@ -142,6 +142,7 @@ class Agreement:
 
     def __init__(self) -> None:
         self.text = ""
+        """The words believed so far."""
         self._latest: list[str] = []
 
     def hear(self, text: str) -> None:
@@ -154,7 +155,7 @@ class Agreement:
             self.text = " ".join(agreed)
 
     def settle(self, text: str) -> None:
-        """Take a decode of a sound that has paused: no word in it is cut short, all of it is believed."""
+        """Take a decode of a sound that has paused, all of which is believed."""
         self._latest = text.split()
         self.text = text
 

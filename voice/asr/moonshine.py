@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 FOLDER: Final = "moonshine-base-en-int8-v1"
+"""Name of the model's folder in the cache."""
 PARTIAL: Final = audio.samples(320_000)
-"""New sound that a partial is worth."""
+"""New sound after which a partial is decoded (samples)."""
 SHARE: Final = 3
-"""A partial waits for this many times the last one's cost in new sound: a third of a core at most."""
+"""New sound that a partial waits for, as a multiple of the last one's cost: a third of a core at most."""
 
 
 def missing() -> str | None:
-    """Return what has to be typed before this engine can run, ``None`` if it is all there."""
+    """Return what to type before this engine can run; ``None`` if everything is installed."""
     here = all(find_spec(name) for name in ("onnxruntime", "onnx", "moonshine_cpp"))
     return None if here else "pip install 'turnbudget[moonshine]'"
 
@@ -54,7 +55,7 @@ class Moonshine:
         self._worker = self._new_worker()
         self._model: MoonshineModel | None = None
         self.decodes = Decodes(self.start)
-        """The decodes of all utterances, in their order."""
+        """Decodes of all utterances, in their order."""
 
     async def warm(self) -> None:
         """Convert the model if the cache lacks it (progress is told from a thread), load it, run it once.
@@ -80,7 +81,7 @@ class Moonshine:
         worker.shutdown()
 
     def start(self, decode: Decode) -> asyncio.Future[str | None]:
-        """Begin *decode* in the worker: its text, or ``None`` if the leave was taken back."""
+        """Begin *decode* in the worker; its text is ``None`` if it was given up."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._worker, self._read, decode.sound, decode.known, decode.leave)
 
@@ -150,12 +151,12 @@ class MoonshineDictation:
 
     @property
     def partial(self) -> str:
-        """What two decodes in a row agree on; all of the text once a pause has been decoded."""
+        """What two decodes in a row agree on; the whole text once a pause was decoded."""
         return self._agreement.text
 
     @property
     def whole(self) -> bool:
-        """Whether the pause has been decoded."""
+        """Whether the pause was decoded."""
         return self._whole
 
     def feed(self, samples: Int16) -> None:
@@ -170,7 +171,7 @@ class MoonshineDictation:
             self._decode(self._size, Urgency.PARTIAL)
 
     def pause(self) -> None:
-        """Decode all there is, at once."""
+        """Decode all that was fed, at once."""
         if self._paused_at is None and not self._dropped:
             self._paused_at = self._size
             decode = self._decode_now(Urgency.PAUSE)
@@ -178,13 +179,13 @@ class MoonshineDictation:
                 self._believe(decode)
 
     def resume(self) -> None:
-        """Go on; a decode for the pause becomes a partial like others."""
+        """Go on; a decode for the pause becomes an ordinary partial."""
         self._paused_at, self._whole = None, False
         if self._decodes:
             self._engine.decodes.change(self._decodes[-1], Urgency.PARTIAL)
 
     async def final(self) -> Transcript:
-        """Return the text of all up to the pause (what was fed after it is silence), or of all there is."""
+        """Return the text up to the pause if there is one, else of all that was fed."""
         if self._dropped:
             raise AsrError("the utterance was dropped", where=self._engine.name)
         decode = self._decode_now(Urgency.FINAL)
@@ -199,7 +200,7 @@ class MoonshineDictation:
         return Transcript(text, work=self._work(decode))
 
     def drop(self) -> None:
-        """Forget the utterance; its decodes end at their next operator."""
+        """Drop the utterance; its decodes end at their next operator."""
         self._dropped = True
         for decode in self._decodes:
             self._engine.decodes.give_up(decode)
@@ -214,7 +215,7 @@ class MoonshineDictation:
         return self._size - latest.sound.size >= max(PARTIAL, rest)
 
     def _decode_now(self, urgency: Urgency) -> Decode:
-        """Return the decode of all there is up to the pause, and have it done with *urgency*."""
+        """Return the decode of all up to the pause, and have it done with *urgency*."""
         size = self._size if self._paused_at is None else self._paused_at
         latest = self._decodes[-1] if self._decodes else None
         if latest is None or latest.is_lost():
@@ -247,7 +248,7 @@ class MoonshineDictation:
             self._agreement.hear(text)
 
     def _settle(self, text: str) -> None:
-        """Take the *text* of the pause; an empty one erases no partial."""
+        """Take the *text* of the pause; an empty one does not erase a partial."""
         self._whole = is_words(text) or not is_words(self._agreement.text)
         if self._whole:
             self._agreement.settle(text)

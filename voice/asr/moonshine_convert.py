@@ -19,12 +19,16 @@ from typing import Any, Final, TypeAlias
 from turnbudget.voice.errors import MissingEngine
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Told how many steps are done, of how many, and what comes next."""
+"""Called with how many steps are done, of how many, and what comes next."""
 
 ENCODER: Final = "encoder.int8.onnx"
+"""File of the encoder."""
 FIRST: Final = "decoder_first.int8.onnx"
+"""File of the decoder's first step."""
 LATER: Final = "decoder_later.int8.onnx"
+"""File of the decoder's later steps."""
 TOKENS: Final = "tokenizer.bin"
+"""File of the vocabulary."""
 _REMEDY: Final = "pip install 'turnbudget[moonshine]'"
 _BRANCHES: Final = {"else_branch": FIRST, "then_branch": LATER}
 
@@ -155,7 +159,7 @@ def _quantise(model: Path, out: Path, *operators: str) -> None:
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """Keep the quantiser, which tells the root logger of every node, out of a server's log."""
+    """Keep the quantiser's log of every node out of a server's log."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.INFO))
     try:

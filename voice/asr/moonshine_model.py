@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 SHORTEST: Final = audio.RATE // 10
-"""The model refuses shorter sound."""
+"""Shortest sound that the model takes (samples; 100 ms)."""
 TAIL: Final = audio.RATE // 5
-"""Silence put after the sound: words that end with it are lost without (WER 24 % against 17 %, with
-100 ms of a recording's own silence after each utterance)."""
+"""Silence added after the sound, without which last words are lost (samples; 200 ms). Without it the WER is
+24 % instead of 17 %, with 100 ms of a recording's own silence after each utterance."""
 TOKENS_A_SECOND: Final = 6.5
-"""The model's authors' bound against endless repetition."""
+"""Most tokens a second of sound: the model's authors' bound against endless repetition."""
 _NEAR: Final = 4
-"""A draft that erred is taken up again at most so many tokens from there."""
+"""Tokens from an error within which a draft may be taken up again."""
 _BEGIN: Final = 1
 _END: Final = 2
 
@@ -51,7 +51,7 @@ class Abandoned(Exception):  # noqa: N818 - an outcome, not a failure
 
 
 class Leave:
-    """Leave to decode, which whoever gave it may take back from any thread."""
+    """Permission to decode, which can be taken back from any thread."""
 
     def __init__(self) -> None:
         self.taken_back = False
@@ -115,7 +115,7 @@ class MoonshineModel:
         return " ".join(filter(None, (self._read(part, leave, []) for part in spoken)))
 
     def _read(self, sound: Int16, leave: Leave, draft: list[int]) -> str:
-        """Read *sound* with silence after it, and without if nothing was found: short words need it so."""
+        """Read *sound* with silence behind it, and without if that finds nothing, as short words need."""
         wave = sound.astype(np.float32)
         wave /= 32_768
         return self._decode(np.pad(wave, (0, TAIL)), leave, draft) or self._decode(wave, leave, draft)
@@ -132,7 +132,7 @@ class MoonshineModel:
         return self._text(tokens)
 
     def _tokens(self, wave: npt.NDArray[np.float32], leave: Leave, draft: Sequence[int] = ()) -> list[int]:
-        """Decode greedily until the end token or the bound; what *draft* has right takes no step."""
+        """Decode greedily to the end token or the bound; what *draft* has right takes no step."""
         (heard,) = self._encoder.run(None, {"input_values": wave[None]}, leave.options())
         most = max(3, int(wave.size / audio.RATE * TOKENS_A_SECOND) + 3)
         tokens, at = [_BEGIN], 0
@@ -149,7 +149,7 @@ class MoonshineModel:
     def _step(
         self, tokens: list[int], heard: npt.NDArray[np.float32], past: _Values, leave: Leave
     ) -> tuple[list[int], _Values]:
-        """Return the token chosen after each of *tokens*, and what the next step needs of all so far."""
+        """Return the token chosen after each of *tokens*, and the state for the next step."""
         given = {"input_ids": np.array([tokens], np.int64), "encoder_hidden_states": heard, **past}
         graph = self._later if past else self._first
         if past:
@@ -178,7 +178,7 @@ def vocabulary(data: bytes) -> list[bytes]:
 
 
 def _alike(guessed: Sequence[int], chosen: Sequence[int]) -> int:
-    """Return how many of *guessed* are as *chosen*, from the beginning."""
+    """Return how many of *guessed* equal *chosen*, from the beginning."""
     pairs = enumerate(zip(guessed, chosen, strict=False))
     return next((place for place, (guess, choice) in pairs if guess != choice), len(guessed))
 
@@ -206,15 +206,15 @@ def _past(name: str) -> str:
 
 
 LONGEST: Final = 12 * RATE
-"""Sound longer than this is cut."""
+"""Length beyond which sound is cut (samples; 12 s)."""
 DEPTH_DB: Final = 30
-"""A frame so much below the loud ones is quiet."""
+"""How far below the loud frames a frame is quiet (dB)."""
 _LOUD: Final = 0.95
-"""The loud ones: a twentieth of all frames is louder."""
+"""Quantile of the frames' powers that counts as loud."""
 _AROUND: Final = 10
-"""Frames kept before and after what is not quiet: 200 ms."""
+"""Frames kept before and after what is not quiet (200 ms)."""
 _PLACE: Final = 5
-"""Frames a quiet place lasts: 100 ms."""
+"""Frames in a quiet place (100 ms)."""
 
 
 def parts(sound: Int16) -> list[Int16]:

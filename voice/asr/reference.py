@@ -21,18 +21,20 @@ if TYPE_CHECKING:
     from turnbudget.voice.asr.transcriber import Word
 
 APART_US: Final = 400 * clock.MS
-"""A reference end further than this from the detector's belongs to other words, or is wrong."""
+"""Largest difference between the reference's end and the detector's: beyond it the words are others (µs; 400
+ms)."""
 
 
 @dataclass(slots=True)
 class Reference:
-    """The words that a recorded caller has spoken so far, in order, and where each of their turns ends."""
+    """The words spoken so far, in the order of their times, and the spans of the caller's turns."""
 
     words: list[Word] = field(default_factory=list)
+    """The words, on the caller's media clock."""
     turns: list[tuple[int, int]] = field(default_factory=list)
-    """Where each of the caller's turns begins and ends."""
+    """Beginning and end of each of the caller's turns (µs of media)."""
     taken: int = 0
-    """Words that belong to an utterance by now."""
+    """Number of words that belong to an utterance by now."""
 
     def announce(self, words: Sequence[Word], turns: Sequence[tuple[int, int]]) -> None:
         """Add the *words* and *turns* that are about to be spoken."""
@@ -40,7 +42,7 @@ class Reference:
         self.turns.extend(turns)
 
     def last_end(self, detected_us: int, decided_us: int) -> int | None:
-        """Return the end of the last word by *decided_us*, if it agrees with the end *detected_us*."""
+        """Return the last word's end by *decided_us*, if it agrees with *detected_us* (µs of media)."""
         end = max((word.ended_us for word in self.words if word.ended_us <= decided_us), default=None)
         return None if end is None or abs(end - detected_us) > APART_US else end
 
@@ -57,17 +59,20 @@ class Reference:
         return " ".join(by_then)
 
     def goes_on_after(self, at_us: int) -> bool:
-        """Whether *at_us* lies inside one of the caller's turns, so that more words come after it."""
+        """Return whether *at_us* lies inside one of the caller's turns."""
         return any(began < at_us < ended for began, ended in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Counts that add up over utterances."""
+    """Counts of word errors, which add up over utterances."""
 
     substituted: int = 0
+    """Words heard as others."""
     deleted: int = 0
+    """Words not heard."""
     inserted: int = 0
+    """Words heard that nobody said."""
     words: int = 0
     """Words in the reference."""
 
@@ -86,7 +91,7 @@ class WordErrors:
 
     @property
     def rate(self) -> float | None:
-        """Errors per word of the reference (above 1 if much was invented); ``None`` without a word."""
+        """Errors per word of the reference, above 1 if much was invented; ``None`` without words."""
         return self.errors / self.words if self.words else None
 
 

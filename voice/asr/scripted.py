@@ -22,23 +22,25 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 FINAL_US: Final = 80_000
+"""Default delay of the final text after the pause (µs; 80 ms)."""
 LAG_US: Final = 300_000
+"""Default delay of a partial after its word's end (µs; 300 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """What one utterance is to be heard as; by default, as the reference has it."""
+    """What one utterance is heard as; by default, what the reference says."""
 
     text: str | None = None
-    """The final text; ``None`` is the reference's."""
+    """Final text; ``None`` for the reference's."""
     partials: tuple[tuple[int, str], ...] | None = None
-    """Partial texts, each with the length of sound (µs) from which it shows; ``None`` is the reference's."""
+    """Partial texts, each with the length of sound from which it shows (µs); ``None`` for the reference's."""
     final_us: int | None = None
-    """The final text's delay, if it is not the transcriber's."""
+    """Delay of the final text (µs); ``None`` for the transcriber's."""
     never: bool = False
-    """The final text never comes."""
+    """Whether the final text never comes."""
     error: str = ""
-    """The final text fails with this."""
+    """Why the final text fails; '' if it does not."""
 
 
 class ScriptedTranscriber:
@@ -65,14 +67,14 @@ class ScriptedTranscriber:
         self._takes = iter(tuple(takes))
 
     async def warm(self) -> None:
-        """Have nothing to load."""
+        """Do nothing: there is nothing to load."""
 
     def begin(self, at: int, changed: Callable[[], None]) -> ScriptedDictation:
         """Begin an utterance whose first sample stands at *at* in the caller's media (samples)."""
         return ScriptedDictation(self, audio.us(at), next(self._takes, Take()), changed)
 
     async def aclose(self) -> None:
-        """Have nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 class ScriptedDictation:
@@ -94,7 +96,7 @@ class ScriptedDictation:
 
     @property
     def partial(self) -> str:
-        """The final text once it is ready; until then the take's latest partial, or what ended long ago."""
+        """The final text once it is ready, before that the take's latest partial."""
         return self._text() if self._whole else self._so_far()
 
     @property
@@ -110,7 +112,7 @@ class ScriptedDictation:
         return " ".join(word.text for word in self._words() if word.ended_us <= shown)
 
     def feed(self, samples: Int16) -> None:
-        """Hear on."""
+        """Take the next samples."""
         self._fed += samples.size
 
     def pause(self) -> None:
@@ -121,7 +123,7 @@ class ScriptedDictation:
                 self._ready = clock.call_at(self._work_began_us + self._final_us(), self._be_whole)
 
     def resume(self) -> None:
-        """Throw away what was made."""
+        """Drop the text that was being made for the pause."""
         if self._work_began_us is not None:
             ended = min(clock.now(), self._work_began_us + self._final_us())
             self._work.append(Work(self._work_began_us, ended, used=False))
@@ -145,12 +147,12 @@ class ScriptedDictation:
         return Transcript(self._text(), words, (*self._work, Work(began, ready, used=True)))
 
     def drop(self) -> None:
-        """Forget the utterance."""
+        """Drop the utterance."""
         self._dropped = True
         self._forget_pause()
 
     def _be_whole(self) -> None:
-        """Show the final text; an empty one erases no partial."""
+        """Show the final text; an empty one does not erase a partial."""
         self._whole = is_words(self._text()) or not is_words(self._so_far())
         self._changed()
 
@@ -169,7 +171,7 @@ class ScriptedDictation:
         return self._engine.final_us if self._take.final_us is None else self._take.final_us
 
     def _words(self) -> list[Word]:
-        """Return the words whose middle stands in the sound fed, so that none is heard twice."""
+        """Return the words whose middle lies in the sound fed, so that none is heard twice."""
         ended_us = self._began_us + audio.us(self._fed)
         return [
             word

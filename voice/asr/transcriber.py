@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and where it stands in the caller's media, in microseconds from the call's first sample."""
+    """A word and its time in the caller's media, in microseconds from the call's first sample."""
 
     text: str
     began_us: int
@@ -27,7 +27,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One piece of recognition: when it ran (µs on the loop's clock), and whether its result was used."""
+    """One piece of recognition: when it ran (µs on the clock), and whether its result was used."""
 
     began_us: int
     ended_us: int
@@ -44,7 +44,7 @@ class Transcript:
 
 
 class Dictation(Protocol):
-    """One utterance on its way to text. Only ``final`` waits; nothing here blocks the loop."""
+    """One utterance on its way to text; only ``final`` waits, and nothing here blocks the loop."""
 
     @property
     def partial(self) -> str:
@@ -53,7 +53,7 @@ class Dictation(Protocol):
 
     @property
     def whole(self) -> bool:
-        """Whether ``partial`` is the text of all sound up to the pause, and so will be the final text."""
+        """Whether ``partial`` covers all sound up to the pause, and so will be the final text."""
         ...
 
     def feed(self, samples: Int16) -> None:
@@ -61,14 +61,14 @@ class Dictation(Protocol):
         ...
 
     def pause(self) -> None:
-        """Know that the voice fell: bring the text up to date now, for this may be the end.
+        """Handle a pause: bring the text up to date now, for this may be the end.
 
         Told at every dip of the level, some of them inside words, so it costs next to nothing to be wrong.
         """
         ...
 
     def resume(self) -> None:
-        """Know that the voice is back: a text being made for the pause is a partial like others."""
+        """Handle the voice's return: a text being made for the pause becomes an ordinary partial."""
         ...
 
     async def final(self) -> Transcript:
@@ -79,17 +79,18 @@ class Dictation(Protocol):
         ...
 
     def drop(self) -> None:
-        """Forget the utterance; stop its work."""
+        """Drop the utterance; stop its work."""
         ...
 
 
 class Transcriber(Protocol):
-    """A speech recogniser, shared by all calls of a process."""
+    """A speech recogniser (ASR), shared by all calls of a process."""
 
     name: str
+    """Its name, as the ledger tells it."""
 
     async def warm(self) -> None:
-        """Load models and run once, so that the first turn costs what the second does."""
+        """Load models and run once, so that the first turn costs no more than later ones."""
         ...
 
     def begin(self, at: int, changed: Callable[[], None]) -> Dictation:

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 LISTENED_US: Final = 1_000_000
+"""Sound that is heard at the start, to load everything (µs; 1 s)."""
 TOLD: Final = audio.samples(300_000)
-"""Silence after which the words so far are asked for: no word is cut there. Vosk itself waits longer."""
+"""Silence after which the words so far are asked for (samples); Vosk itself waits longer."""
 
 
 def missing() -> str | None:
-    """Return what has to be typed before this engine can run, ``None`` if it is all there."""
+    """Return what to type before this engine can run; ``None`` if everything is installed."""
     if find_spec("vosk") is None:
         return "pip install vosk"
     return None if vosk_models.find() else vosk_models.REMEDY
@@ -111,7 +112,7 @@ class Vosk:
 
 
 class Hearing:
-    """What one recogniser has heard; touched by the worker alone, but for ``forgotten`` and reading.
+    """What one recogniser has heard; used by the worker thread, but for ``forgotten`` and reading.
 
     Vosk tells words before an internal silence in an intermediate result, and never again.
     """
@@ -123,27 +124,27 @@ class Hearing:
         self.partial = ""
 
     def hear(self, sound: bytes, *, tell: bool = False) -> None:
-        """Hear *sound*; keep the words told, and those half told. *tell*: have all of them told."""
+        """Hear *sound* and keep the words found; if *tell*, have all of them told."""
         if (sound and self.recogniser.AcceptWaveform(sound)) or tell:
             self.results.append(json.loads(self.recogniser.Result()))
         open_text: str = json.loads(self.recogniser.PartialResult()).get("partial", "")
         self.partial = joined(self.results, open_text)
 
     def end(self) -> None:
-        """Keep the last words, and let the recogniser go."""
+        """Keep the last words, and free the recogniser."""
         self.results.append(json.loads(self.recogniser.FinalResult()))
         self.partial = joined(self.results)
         self.recogniser = None
 
 
 def joined(results: list[dict[str, Any]], open_text: str = "") -> str:
-    """Return the texts of all *results*, and of what is still open, as one; an empty one erases nothing."""
+    """Return the texts of all *results*, and of what is still open, as one."""
     texts = (*(str(result.get("text", "")) for result in results), open_text)
     return " ".join(filter(None, map(spoken, texts)))
 
 
 def words(results: list[dict[str, Any]], at_us: int) -> tuple[Word, ...]:
-    """Return the words of *results* with their times in the caller's media, *at_us* being the beginning."""
+    """Return the words of *results* with their times in the caller's media, which begins at *at_us*."""
     return tuple(
         Word(found["word"], at_us + round(found["start"] * 1e6), at_us + round(found["end"] * 1e6))
         for result in results
@@ -172,12 +173,12 @@ class VoskDictation:
 
     @property
     def partial(self) -> str:
-        """All that has been told, and half told, so far."""
+        """All words found so far, unfinished ones included."""
         return self._hearing.partial
 
     @property
     def whole(self) -> bool:
-        """Whether the words up to the pause have been told: half told, they may still become others."""
+        """Whether the words up to the pause are final."""
         return self._told
 
     def feed(self, samples: Int16) -> None:
@@ -189,7 +190,7 @@ class VoskDictation:
             self._send()
 
     def pause(self) -> None:
-        """Have the words so far told when the silence has lasted; all that was fed is being heard."""
+        """Ask for the words so far once the silence has lasted."""
         if self._silence is None:
             self._silence, self._pauses = 0, self._pauses + 1
 
@@ -213,7 +214,7 @@ class VoskDictation:
         return Transcript(joined(results), words(results, self._began_us), tuple(self._work))
 
     def drop(self) -> None:
-        """Forget the utterance; sound not yet heard is left."""
+        """Drop the utterance; sound not yet heard is left."""
         if not self._hearing.forgotten:
             self._hearing.forgotten = True
             self._waiting.clear()

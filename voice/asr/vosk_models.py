@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAME: Final = "vosk-model-small-en-us"
+"""Name of the small English model."""
 REMEDY: Final = "turnbudget models vosk, or name a model's folder in VOSK_MODEL_PATH"
+"""What to type where a model is missing."""
 _PARTS: Final = ("am", "graph", "conf")
 _ARTIFACT: Final = "com.alphacephei:vosk-model-en:0.3.75:aar"
 _PATIENCE_S: Final = 600
 
 
 def is_model(place: Path) -> bool:
-    """Say whether *place* looks like a Vosk model."""
+    """Return whether *place* looks like a Vosk model."""
     return all((place / part).is_dir() for part in _PARTS)
 
 

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 HANG_UP: Final = 0x00
+"""Kind of the message that ends the call."""
 UUID: Final = 0x01
+"""Kind of the message with the call's id."""
 DTMF: Final = 0x03
+"""Kind of the message with a pressed key."""
 ERROR: Final = 0xFF
+"""Kind of the message with an error code."""
 RATES: Final[Mapping[int, int]] = {
     0x10: 8_000,
     0x11: 12_000,
@@ -46,13 +50,15 @@ ERRORS: Final[Mapping[int, str]] = {
     0x02: "a frame could not be forwarded",
     0x04: "out of memory",
 }
+"""Meaning of an error's code, by code."""
 HEADER: Final = Struct(">BH")
+"""A message's header: kind and length of the payload."""
 FIRST: Final = HEADER.pack(UUID, 16)
-"""What a stream begins with; 16 bytes of UUID follow."""
+"""Bytes that a stream begins with; 16 bytes of UUID follow."""
 
 
 class AudioSocket:
-    """One call's AudioSocket; each message that carries audio is one 20 ms frame, to be written at once."""
+    """One call's AudioSocket; each message with audio is one 20 ms frame, to be written at once."""
 
     name = "audiosocket"
     transport: Literal["websocket", "tcp"] = "tcp"
@@ -83,7 +89,7 @@ class AudioSocket:
         self._heard = Joined(pcm)
         self._said = Framed(pcm, rate // FRAMES_A_SECOND)
         self._held = bytearray()
-        """A message that is not complete: 65,537 bytes at most."""
+        """The beginning of a message that is not complete (65,537 bytes at most)."""
         self._begun = False
         self._has_heard = False
         self._over = False
@@ -116,7 +122,7 @@ class AudioSocket:
         return events
 
     def ended(self) -> Sequence[Inbound]:
-        """Return the caller's hang-up: a bare end is how Asterisk tells it."""
+        """Return the caller's hang-up, which Asterisk tells by ending the stream."""
         if self._over:
             return ()
         self._over = True
@@ -126,7 +132,7 @@ class AudioSocket:
         return (*half, Hangup("the caller hung up"))
 
     def audio(self, samples: Int16) -> Sequence[Message]:
-        """Return messages of 20 ms each; what is over waits for more."""
+        """Return messages of 20 ms each; what does not fill one waits for more."""
         return self._frames(self._said.feed(samples)) if self._begun and not self._over else ()
 
     def begin_reply(self) -> Sequence[Message]:
@@ -184,7 +190,7 @@ class AudioSocket:
         )
 
     def _listen(self, kind: int, payload: bytes) -> Sequence[Inbound]:
-        """Return the caller's audio; at another rate than ours it cannot be, nor would ours be heard."""
+        """Return the caller's audio, or why it is refused at another rate than ours."""
         if kind != self._kind:
             why = f"audio at {RATES[kind]} Hz ({kind:#04x}) on a socket set to {self._abilities.rate} Hz"
             return (Odd(why),) if self._has_heard else self._refuse(f"{why}; set its rate, or dial its codec")
@@ -197,6 +203,6 @@ class AudioSocket:
         return (Odd(why, fatal=True),)
 
     def _end(self) -> None:
-        """Read no further: what was held is gone, and nothing more is taken."""
+        """Read no further, and forget what was held."""
         self._over = True
         self._held.clear()

@@ -35,17 +35,19 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 VERSION: Final = 1
+"""Version of what page and server say to each other."""
 HEADER: Final = 4
+"""Length of a frame's header, which holds its place (bytes)."""
 BYTES: Final = HEADER + 2 * audio.FRAME
-"""Of a frame, its place included."""
+"""Length of a frame with its header (bytes)."""
 LONGEST: Final = 4_096
-"""Characters of a message that is looked at: more than any of the page's."""
+"""Longest message that is read (characters): longer than any of the page's."""
 WHY: Final = 160
-"""Characters of a reason that are kept: it may quote the page."""
+"""Longest part of a reason that is kept (characters): it may quote the page."""
 ABILITIES: Final = Abilities(
     rate=audio.RATE, buffers=True, marks=True, marks_on_clear=True, clears=True, transfers=False
 )
-"""The page holds a few frames against jitter, and tells of each mark whether it was heard or cleared."""
+"""What a page can do: it holds a few frames against jitter, and tells whether a mark was heard or cleared."""
 
 
 class Hello(Struct, tag_field="event", tag="hello", frozen=True):
@@ -56,6 +58,7 @@ class Hello(Struct, tag_field="event", tag="hello", frozen=True):
     frame: int
     token: str = ""
     resume: str = ""
+    """Key of a call whose socket dropped; '' for a new call."""
 
 
 class _Mark(Struct, tag_field="event", tag="mark"):
@@ -93,7 +96,7 @@ def read_hello(message: Message) -> Hello | Odd:
 
 
 def pong(message: Message, now_us: int) -> str | None:
-    """Return what answers the page's question for the time; ``None`` if *message* is no such question."""
+    """Return the answer to the page's question for the time; ``None`` if *message* is something else."""
     event = _read(message) if isinstance(message, str) and "ping" in message[:20] else None
     return compact(event="pong", id=event.id, us=now_us) if isinstance(event, _Ping) else None
 
@@ -115,16 +118,16 @@ class Browser:
     abilities = ABILITIES
 
     def __init__(self, call: str) -> None:
-        """Speak for the call that is named *call*: a page has no name for it."""
+        """Speak for the call *call*; a page has no name of its own for it."""
         self._call = call
         self._said: Framed | None = None
-        """There is one while the call lives."""
+        """Cuts our audio into frames; ``None`` before the call and after it."""
         self._over = False
         self._marks = MarkIds()
         self._sent = 0
         self._replies = 0
         self.played_us: int | None = None
-        """When the mark that came back last was heard, on our clock as the page knows it."""
+        """When the mark that came back last was heard (µs on our clock, as the page knows it)."""
 
     def receive(self, message: Message) -> Sequence[Inbound]:
         """Return what a message means."""
@@ -138,35 +141,35 @@ class Browser:
         return (told,) if told else ()
 
     def ended(self) -> Sequence[Inbound]:
-        """Return the hang-up: the page is gone."""
+        """Return the hang-up, since the page is gone."""
         return () if self._over else (self._end(Hangup("the page is gone")),)
 
     def audio(self, samples: Int16) -> Sequence[Message]:
-        """Return messages of one frame each; what is over waits for more."""
+        """Return messages of one frame each; what does not fill one waits for more."""
         return self._placed(self._said.feed(samples)) if self._said else ()
 
     def begin_reply(self) -> Sequence[Message]:
-        """Return what tells the page to look out for the first audible sample."""
+        """Return the message that has the page look for the first audible sample."""
         if not self._said:
             return ()
         self._replies += 1
         return (compact(event="reply", reply=self._replies),)
 
     def end_reply(self, mark: str) -> Sequence[Message]:
-        """Return the reply's last frame, what brings *mark* back, and that the page may run dry now."""
+        """Return the reply's last frame, *mark*, and the message that lets the page run dry."""
         if not self._said:
             return ()
         return (*self._placed(self._said.fill()), *self.mark(mark), compact(event="end"))
 
     def clear(self) -> Sequence[Message]:
-        """Return what empties the page's buffer."""
+        """Return the message that empties the page's buffer."""
         if not self._said:
             return ()
         self._said.drop()
         return (compact(event="clear"),)
 
     def mark(self, name: str) -> Sequence[Message]:
-        """Return what makes the mark *name* come back."""
+        """Return the message that makes the mark *name* come back."""
         return (compact(event="mark", name=self._marks.put(name)),) if self._said else ()
 
     def dtmf(self, digit: str) -> Sequence[Message]:  # noqa: ARG002 - a page has no use for it
@@ -178,7 +181,7 @@ class Browser:
         return ()
 
     def hang_up(self) -> Sequence[Message]:
-        """Return what ends the call."""
+        """Return the message that ends the call."""
         return (compact(event="hangup"),) if self._said else ()
 
     def _told(self, event: _Event | Odd) -> Inbound | None:
@@ -218,7 +221,7 @@ class Browser:
         return MarkPlayed(name, cleared=mark.cleared)
 
     def _placed(self, frames: Sequence[bytes]) -> Sequence[Message]:
-        """Return *frames*, each behind its place."""
+        """Return *frames*, each behind a header with its place."""
         began, self._sent = self._sent, self._sent + len(frames) * audio.FRAME
         return [
             (began + number * audio.FRAME).to_bytes(HEADER, "little") + frame

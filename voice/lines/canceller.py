@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 REMEDY: Final = "pip install 'turnbudget[aec]'"
+"""What to type where the package is missing."""
 
 
 def installed() -> bool:
-    """Say whether the package is here."""
+    """Return whether the package is installed."""
     return importlib.util.find_spec("pywebrtc_audio") is not None
 
 
@@ -40,21 +41,21 @@ class Canceller:
         self._processor: Any = AudioProcessor(sample_rate=audio.RATE, echo_cancellation=True)
 
     def clean(self, near: Int16, far: Int16) -> Int16:
-        """Return *near* without what comes of *far*, which was played meanwhile; both are of equal length."""
+        """Return *near* without the echo of *far*, which was played meanwhile; both are of equal length."""
         cleaned: Int16 = np.asarray(self._processor.process(near, far), np.int16)
         return cleaned
 
 
 LEAST_US: Final = 10_000
-"""Held back for a speaker's thread that comes late; less than sound takes through any card and the air."""
+"""Sound held back for a speaker thread that comes late (µs; 10 ms): less than any card and air delay."""
 MOST_US: Final = 60_000
-"""More than this is no block under way, it is a clock that runs faster than the other."""
+"""Sound held at most (µs; 60 ms): more means that one card's clock runs faster than the other's."""
 SAMPLE: Final = 2
-"""Bytes."""
+"""Length of a sample (bytes)."""
 
 
 class Beside:
-    """Played sound at *rate* Hz, 16-bit, waiting for what was heard meanwhile."""
+    """Played sound (16 bit, *rate* Hz) that waits for what was heard meanwhile."""
 
     def __init__(self, rate: int) -> None:
         self._least = LEAST_US * rate // 1_000_000 * SAMPLE
@@ -63,14 +64,14 @@ class Beside:
         self._held = bytearray(self._least)
 
     def keep(self, data: bytes) -> None:
-        """Take what is played next."""
+        """Add sound that is played next."""
         with self._lock:
             self._held += data
             if len(self._held) > 4 * self._most:  # nobody hears: the microphone's thread stands still
                 del self._held[: -self._least]
 
     def take(self, size: int) -> bytes:
-        """Return *size* bytes of what was played; what is not there yet is silence."""
+        """Return *size* bytes of played sound, with silence for what is not there yet."""
         with self._lock:
             data = bytes(max(0, size - len(self._held))) + bytes(self._held[:size])
             del self._held[:size]

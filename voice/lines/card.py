@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CardUser(Protocol):
-    """Who is on the card. Called from the card's own threads, and never blocks them."""
+    """Whoever uses the card; called from the card's own threads, and must never block them."""
 
     def heard(self, data: bytes, lag_us: int, lost: int) -> None:
         """Take a block from the microphone, whose last sample was spoken *lag_us* ago.
@@ -40,7 +40,7 @@ class CardUser(Protocol):
         ...
 
     def gone(self, why: str) -> None:
-        """Know that the card will neither hear nor play any more."""
+        """Handle that the card will neither hear nor play any more; *why* says the reason."""
         ...
 
 
@@ -48,44 +48,52 @@ class Card(Protocol):
     """A microphone and a speaker."""
 
     rate: int
-    """Samples a second, both ways."""
+    """Sample rate of both directions (Hz)."""
 
     def start(self, owner: CardUser) -> None:
         """Hear and play for *owner* from now on; raises LineError."""
         ...
 
     def stop(self) -> None:
-        """Fall silent; a second time does nothing."""
+        """Stop hearing and playing; a second call does nothing."""
         ...
 
     def now(self) -> int:
-        """Return microseconds on the card's own clock; from any thread."""
+        """Return the card's own clock (µs); may be called from any thread."""
         ...
 
 
 BLOCK_US: Final = 10 * clock.MS
+"""Length of a simulated card's blocks (µs; 10 ms)."""
 MILLION: Final = 1_000_000
+"""What a clock's deviation is counted in (parts per million)."""
 
 
-class Room(Protocol):
-    """What is around the card."""
+class SimulatedRoom(Protocol):
+    """What surrounds a simulated card."""
 
     def play(self, samples: Int16) -> None:
-        """Hear what comes out of the speaker."""
+        """Take what comes out of the speaker."""
         ...
 
     def hear(self, count: int) -> Int16:
-        """Return *count* samples of what the microphone hears next."""
+        """Return the next *count* samples at the microphone."""
         ...
 
 
 class SimulatedCard:
-    """A card of *rate* Hz in *room*, whose clocks differ from ours by so many parts in a million."""
+    """A card of *rate* Hz in *room*, whose clocks deviate from ours by parts per million."""
 
     def __init__(
-        self, room: Room, rate: int = audio.RATE, *, mic_ppm: int = 0, speaker_ppm: int = 0, lag_us: int = 0
+        self,
+        room: SimulatedRoom,
+        rate: int = audio.RATE,
+        *,
+        mic_ppm: int = 0,
+        speaker_ppm: int = 0,
+        lag_us: int = 0,
     ) -> None:
-        """Have sound be under way for *lag_us*, either way."""
+        """Delay sound by *lag_us* each way."""
         self.rate = rate
         self._room = room
         self._lag_us = lag_us
@@ -105,25 +113,25 @@ class SimulatedCard:
             self._every(side, began, 1, step)
 
     def stop(self) -> None:
-        """Fall silent."""
+        """Stop hearing and playing."""
         self._owner = None
         for timer in self._timers:
             if timer:
                 timer.cancel()
 
     def unplug(self, why: str = "the card was unplugged") -> None:
-        """Be gone, as a card is whose plug is pulled."""
+        """Fail, as a card does whose plug is pulled."""
         owner = self._owner
         self.stop()
         if owner:
             owner.gone(why)
 
     def now(self) -> int:
-        """Return the loop's time."""
+        """Return the loop's time (µs)."""
         return clock.now()
 
     def _every(self, side: int, began: int, turn: int, step: Callable[[CardUser], None]) -> None:
-        """Call *step* at each period of a *side*'s clock."""
+        """Call *step* once each period of a *side*'s clock."""
 
         def due() -> None:
             if self._owner:
@@ -164,17 +172,17 @@ class Person:
         self._quiet = self._waited = 0
         self._answered = False
         self.said = 0
-        """How many sayings were begun."""
+        """Number of sayings begun."""
 
     def play(self, samples: Int16) -> None:
-        """Hear the agent."""
+        """Take the agent's sound."""
         if audio.first_audible(samples) is None:
             self._quiet += samples.size
         else:
             self._quiet, self._answered = 0, True
 
     def hear(self, count: int) -> Int16:
-        """Return what the person says, over the noise of the room."""
+        """Return what the person says, over the room's noise."""
         self._waited += count
         if not self._saying and self._due():
             self._next()

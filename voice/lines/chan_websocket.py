@@ -39,11 +39,11 @@ FORMATS: Final[Mapping[str, tuple[str, int]]] = {
     "slin96": ("pcm16", 96_000),
     "slin192": ("pcm16", 192_000),
 }
-"""Codecs that can be cut at any frame; the others are passed through unpaced."""
+"""Codecs that can be cut at any frame, with their encoding and rate; others are passed through unpaced."""
 AHEAD: Final = 800
-"""Frames that may be queued: below it Asterisk takes back its MEDIA_XOFF."""
+"""Frames that may be queued: below this Asterisk takes back its MEDIA_XOFF."""
 DIALLED: Final = re.compile(r"v\(([^)]*)\)")
-"""The parameters in a dial string: ``Dial(WebSocket/agent1/c(ulaw)f(json)v(tenant=acme))``."""
+"""Finds the parameters in a dial string: ``Dial(WebSocket/agent1/c(ulaw)f(json)v(tenant=acme))``."""
 
 
 class _Start(Struct, tag_field="event", tag="MEDIA_START"):
@@ -51,7 +51,7 @@ class _Start(Struct, tag_field="event", tag="MEDIA_START"):
     optimal_frame_size: Annotated[int, Meta(ge=40, le=65_000)]
     channel: str = ""
     channel_id: str = ""
-    """The first releases name the channel, and say no id of it."""
+    """Id of the channel; the first releases name the channel and give none."""
     connection_id: str = ""
     channel_variables: dict[str, Any] = {}
 
@@ -92,20 +92,20 @@ _Event: TypeAlias = _Start | _Status | _Completed | _Processed | _Empty | _Off |
 
 
 class ChanWebsocket:
-    """One call's words; whether they are JSON or plain text Asterisk decides with its first."""
+    """Asterisk's side of one call, in JSON or plain text as Asterisk's first message is."""
 
     name = "chan_websocket"
 
     def __init__(self, query: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Take parameters from the socket's *query* too: there ``v(…)`` of the dial string appears."""
+        """Take parameters from the socket's *query* too, where ``v(…)`` of the dial string appears."""
         self._query = query
         self._json = True
         self._frame = 0
-        """Samples in a frame; known once the call has begun."""
+        """Samples in a frame; 0 before the call has begun."""
         self._marks = MarkIds()
 
     def read(self, text: str) -> Sequence[Told]:
-        """Return what Asterisk says."""
+        """Return what a message of Asterisk's says."""
         json = text.lstrip().startswith("{")
         event: _Event = msgspec.convert(table(text) if json else _plain(text), _Event, strict=False)
         match event:
@@ -125,15 +125,15 @@ class ChanWebsocket:
                 raise ValueError(f"Asterisk: {event.error_text}")
 
     def begin(self) -> Sequence[Message]:
-        """Return the start of buffering."""
+        """Return the command that starts buffering."""
         return (self._command("START_MEDIA_BUFFERING"),)
 
     def end(self, mark: str) -> Sequence[Message]:
-        """Return the end of buffering, whose completion comes back when all of it was played."""
+        """Return the command that ends buffering; its completion comes back when all was played."""
         return (self._command("STOP_MEDIA_BUFFERING", self._marks.put(mark)),)
 
     def clear(self) -> Sequence[Message]:
-        """Return the question for the queue's length, and then the command that empties it."""
+        """Return the question for the queue's length, and the command that empties it."""
         return (self._command("GET_STATUS"), self._command("FLUSH_MEDIA"))
 
     def mark(self, name: str) -> Sequence[Message]:

@@ -20,41 +20,46 @@ Message: TypeAlias = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the far side does with our audio, and what it tells us of it."""
+    """What the far side does with our audio, and what it tells us about it."""
 
     rate: int
-    """Sample rate of both directions, in Hz."""
+    """Sample rate of both directions (Hz)."""
     buffers: bool
-    """It queues what it is sent and plays it at its own pace; otherwise we pace 20 ms frames."""
+    """Whether it queues what it is sent and plays it at its own pace; otherwise we pace 20 ms frames."""
     marks: bool
-    """It tells when the audio before a mark has been played."""
+    """Whether it tells when the audio before a mark was played."""
     marks_on_clear: bool
-    """It returns pending marks when its queue is cleared, though they were not played."""
+    """Whether it returns pending marks when its queue is cleared, though they were not played."""
     clears: bool
-    """Its queue can be emptied."""
+    """Whether its queue can be emptied."""
     transfers: bool
-    """It can be told where to send the caller."""
+    """Whether it can be told where to send the caller."""
     keeps_alive: bool = False
-    """It drops the call if we send nothing for a while: silence has to be sent."""
+    """Whether it drops the call if we send nothing for a while, so that silence must be sent."""
     ahead_us: int = 0
-    """How far ahead of playing audio may be sent, in µs; 0 if not at all."""
+    """How far ahead of playing audio may be sent (µs; 0: not at all)."""
     message_us: int = 0
-    """How much of our audio a message has to hold before it goes out, in µs; 0 if it may be of any size."""
+    """Audio that a message must hold before it is sent (µs; 0: any length)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """What the far side says of the call as it begins."""
+    """What the far side says about the call as it begins."""
 
     call: str
-    """The carrier's id of the call; '' where it says none."""
+    """The carrier's id of the call; '' if it gives none."""
     stream: str = ""
+    """The carrier's id of the stream; '' if it gives none."""
     caller: str = ""
+    """Number of the caller; '' if it is not known."""
     called: str = ""
+    """Number that was called; '' if it is not known."""
     tenant: str = ""
+    """Whose call it is, as the parameters say; '' if they do not."""
     token: str = field(default="", repr=False)
-    """A credential that came with the call; never to be logged."""
+    """Credential that came with the call; never to be logged."""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    """Further parameters of the call, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +79,14 @@ class AudioIn:
 
 @dataclass(frozen=True, slots=True)
 class Dtmf:
-    """A key was pressed."""
+    """The caller pressed the key ``digit``."""
 
     digit: str
 
 
 @dataclass(frozen=True, slots=True)
 class MarkPlayed:
-    """Audio up to the mark ``name`` was played; or its queue was ``cleared`` before that."""
+    """Audio up to the mark ``name`` was played, or the queue was ``cleared`` before that."""
 
     name: str
     cleared: bool = False
@@ -89,14 +94,14 @@ class MarkPlayed:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """Nothing is left in the far side's queue; ``left`` is how many samples of it were never played."""
+    """The far side's queue is empty; ``left`` is the number of samples in it that were never played."""
 
     left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The caller was put on hold, or taken back."""
+    """The caller was put on hold (``on``), or taken back."""
 
     on: bool
 
@@ -110,7 +115,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Hangup:
-    """The call is over at the far side."""
+    """The far side ended the call, for ``reason``."""
 
     reason: str = ""
 
@@ -133,7 +138,9 @@ class Dialect(Protocol):
     """What one carrier speaks on one call's socket."""
 
     name: str
+    """Name of the dialect, for records."""
     transport: Literal["websocket", "tcp"]
+    """What it is spoken over."""
 
     @property
     def abilities(self) -> Abilities:
@@ -153,29 +160,29 @@ class Dialect(Protocol):
         ...
 
     def begin_reply(self) -> Sequence[Message]:
-        """Return what goes before the audio of a reply."""
+        """Return the messages that go before a reply's audio."""
         ...
 
     def end_reply(self, mark: str) -> Sequence[Message]:
-        """Return what goes behind the audio of a reply, so that *mark* comes back when it has been played."""
+        """Return the messages that go after a reply's audio, so that *mark* comes back when it was played."""
         ...
 
     def clear(self) -> Sequence[Message]:
-        """Return what empties the far side's queue, at once."""
+        """Return the messages that empty the far side's queue at once."""
         ...
 
     def mark(self, name: str) -> Sequence[Message]:
-        """Return what makes :class:`MarkPlayed` come back when the audio sent before has been played."""
+        """Return the messages that make :class:`MarkPlayed` come back when earlier audio was played."""
         ...
 
     def dtmf(self, digit: str) -> Sequence[Message]:
-        """Return what plays a key's tone to the caller; none if the far side cannot."""
+        """Return the messages that play a key's tone to the caller; none if the far side cannot."""
         ...
 
     def transfer(self, target: str) -> Sequence[Message]:
-        """Return what sends the caller to *target*; none if that is done by closing the socket."""
+        """Return the messages that send the caller to *target*; none if closing the socket does."""
         ...
 
     def hang_up(self) -> Sequence[Message]:
-        """Return what ends the call."""
+        """Return the messages that end the call."""
         ...

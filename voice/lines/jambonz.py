@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 RATES: Final = (8_000, 16_000, 24_000, 48_000, 64_000)
+"""Sample rates that jambonz can stream at (Hz)."""
 MARKER: Final = b"\xff\xff"
-"""A sample of −1."""
+"""Sample value that jambonz takes for a mark."""
 PUSH: Final = 1_280
-"""Samples of silence that push what waits into the queue, at 8 kHz; as much time at other rates."""
+"""Silence that pushes what waits into the queue (samples at 8 kHz; as long at other rates)."""
 AHEAD_US: Final = 20_000_000
-"""Its buffer grows with what it gets; this much is enough to be ahead."""
+"""How far ahead of playing audio is sent (µs): its buffer grows with what it gets."""
 
 
 class _Data(Struct):
@@ -52,7 +53,7 @@ class _Message(Struct):
 
 
 class Jambonz:
-    """One call's words."""
+    """jambonz's side of one call."""
 
     name = "jambonz"
 
@@ -60,10 +61,10 @@ class Jambonz:
         self._marks = MarkIds()
         self._push = b""
         self._swallows = 0
-        """Marks told as cleared, for which no −1 has been sent."""
+        """Marks told as cleared for which no −1 has been sent yet."""
 
     def read(self, text: str) -> Sequence[Told]:
-        """Return what jambonz says; its first message holds what is known of the call."""
+        """Return what a message says; the first one holds what is known of the call."""
         fields = table(text)
         message = msgspec.convert(fields, _Message, strict=False)
         if message.event == "dtmf":
@@ -86,7 +87,7 @@ class Jambonz:
         return (*self.mark(mark), self._push)
 
     def clear(self) -> Sequence[Message]:
-        """Return what empties the buffer; what waits before it is pushed in first, lest it sound later."""
+        """Return what empties the buffer; what waits before it is pushed in first, not to sound later."""
         return (self._push, compact(type="killAudio"))
 
     def mark(self, name: str) -> Sequence[Message]:

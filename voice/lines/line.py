@@ -25,10 +25,12 @@ class Frame:
     """
 
     samples: Int16
+    """int16 at 16 kHz, usually 320 of them."""
     at: Samples
+    """Place of the first sample in the caller's media (samples)."""
     behind: int = 0
-    """So many samples of the caller's audio that followed had arrived when this was handed out: a resampler
-    holds them back, and they must not make the caller seem to have spoken later."""
+    """Audio of the caller's that had arrived behind this frame but was held back by a resampler (samples), so
+    that the caller does not seem to have spoken later."""
 
 
 class Line(Protocol):
@@ -36,12 +38,12 @@ class Line(Protocol):
 
     @property
     def latency_us(self) -> int:
-        """How much later a sample that is handed over now leaves us, in µs: filters, a sound card."""
+        """Delay between handing a sample over and its leaving us, by filters and sound card (µs)."""
         ...
 
     @property
     def heard_us(self) -> int | None:
-        """When the far side began to sound the latest reply, in µs on our clock, if it tells."""
+        """When the far side began to play the latest reply (µs on our clock), if it tells."""
         ...
 
     def listen(self) -> AsyncIterator[Frame]:
@@ -49,21 +51,21 @@ class Line(Protocol):
         ...
 
     def send(self, frame: Int16) -> None:
-        """Hand over the next 20 ms of our audio (320 samples), to be heard now. Never blocks."""
+        """Hand over the next 20 ms of our audio (320 samples), to be heard now; never blocks."""
         ...
 
     def clear(self) -> None:
-        """Drop what was handed over and has not sounded: a reply was cut, or is held. Never blocks."""
+        """Drop what was handed over and has not sounded, since a reply was cut or held; never blocks."""
         ...
 
     def end(self) -> None:
-        """Handle the end of a reply, all of which has been handed over. Never blocks."""
+        """Handle the end of a reply: all of it was handed over; never blocks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How long sound is under way between a person and us, as measured lately by whoever carries it.
+    """How long sound takes between a person and us, as lately measured by whoever carries it.
 
     A turn's times hold it already: its zero is when the sound was made, its first sound when it is heard.
     """
@@ -71,25 +73,25 @@ class Lag:
     carrier: str
     """Who carries it: a device, a network."""
     into_us: int
-    """From the caller's mouth to us."""
+    """From the caller's mouth to us (µs)."""
     out_us: int
-    """From us to the caller's ear."""
+    """From us to the caller's ear (µs)."""
 
 
 @runtime_checkable
 class Reports(Protocol):
-    """A line that tells of itself."""
+    """A line that tells about itself."""
 
     @property
     def ended(self) -> str:
-        """Why the line ended, as far as it knows; '' while it is up, or if it knows no more than that."""
+        """Why the line ended; '' while it is up, or if it does not know."""
         ...
 
     @property
     def lag(self) -> Lag | None:
-        """How long sound is under way; ``None`` while nothing was measured."""
+        """How long sound takes; ``None`` if nothing was measured."""
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Return what was odd, a line each: sound that was lost, gaps that were filled."""
+        """Return what was odd, a line each: lost sound, filled gaps."""
         ...

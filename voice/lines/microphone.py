@@ -41,31 +41,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RING: Final = 200
-"""Blocks kept for a loop that is held up: two seconds of a card that gives 10 ms at a time."""
+"""Blocks kept for a loop that is held up (2 s of a card with blocks of 10 ms)."""
 QUIET_US: Final = 3 * clock.SECOND
-"""A card that gives nothing for so long is gone, whatever it says."""
+"""Time without input at which a card counts as gone (µs; 3 s)."""
 STEADY_US: Final = 200 * clock.MS
-"""A card that hears and plays for so long without a break has begun."""
+"""Time of steady hearing and playing after which a card has begun (µs; 200 ms)."""
 BEGIN_US: Final = 8 * clock.SECOND
-"""A card that has not begun by then never will; PulseAudio takes 2 s."""
+"""Longest wait for a card to begin (µs; 8 s); PulseAudio takes 2 s."""
 SMOOTH: Final = 32
-"""Blocks that the way in is a running mean of, about."""
+"""Blocks over which the input delay is averaged."""
 SILENT_DB: Final = -96.0
+"""Level reported for digital silence (dB below full scale)."""
 
 
 CUSHION_US: Final = 20_000
-"""Before a reply's first sample: the pacer may be so late with the next."""
+"""Silence played before a reply's first sample, against a pacer that is late with the next (µs; 20 ms)."""
 MORE_US: Final = 10_000
+"""What each gap adds to that silence (µs; 10 ms)."""
 THICKEST_US: Final = 60_000
-"""Each gap makes the cushion so much thicker, up to this: cards that ask for much at once, busy machines."""
+"""Longest such silence (µs; 60 ms), for busy machines and cards that ask for much at once."""
 LONGEST_US: Final = 200_000
-"""More is never held: a card that does not play must not make us late for ever."""
+"""Sound held at most (µs; 200 ms), so that a card that does not play cannot make us late for ever."""
 MEASURED: Final = 50
-"""Beginnings of replies that the latency is the median of."""
+"""Beginnings of replies of which the latency is the median."""
 
 
 class _Block(NamedTuple):
-    """What the microphone gave, its place in its samples, and what was played meanwhile."""
+    """One block of the microphone's, its place, and what was played meanwhile."""
 
     data: bytes
     at: int
@@ -73,10 +75,10 @@ class _Block(NamedTuple):
 
 
 class Microphone:
-    """One call on *card*. A *canceller*, if there is one, takes our own voice out of what is heard."""
+    """One call on *card*; a *canceller*, if given, takes our own voice out of what is heard."""
 
     heard_us = None
-    """What the card measures is in the latency, reply by reply."""
+    """``None``: what the card measures is in the latency, reply by reply."""
 
     def __init__(self, card: Card, canceller: Canceller | None = None) -> None:
         self._card = card
@@ -90,9 +92,9 @@ class Microphone:
         self._ring: deque[_Block] = deque()
         self._into_us = 0.0
         self._asked = 0
-        """Samples that the card wanted to play."""
+        """Samples that the card asked for in all."""
         self._next = self._taken = self._at = 0
-        """Places: of what the card gives next, of what was taken of it, and of the next frame."""
+        """Places of what the card gives next, of what was taken of it, and of the next frame (samples)."""
         self._near: Int16 = audio.silence(0)
         self._beside: Int16 = audio.silence(0)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,11 +104,11 @@ class Microphone:
         self._lost = 0
         self._ended = ""
         self.broken = False
-        """Whether it was the card that ended the line."""
+        """Whether the card ended the line."""
         self.open_mic = True
-        """Whether the caller is heard; else silence is."""
+        """Whether the caller is heard; otherwise silence is."""
         self.level_db = SILENT_DB
-        """How loud the last frame was, dB below full scale."""
+        """Level of the last frame (dB below full scale)."""
 
     @property
     def ended(self) -> str:
@@ -115,21 +117,21 @@ class Microphone:
 
     @property
     def latency_us(self) -> int:
-        """How much later a sample that is handed over now sounds."""
+        """Delay between handing a sample over and its sound (µs)."""
         return self._playout.latency_us
 
     @property
     def lag(self) -> Lag:
-        """How long sound is under way in the card and in our filters."""
+        """How long sound takes in the card and in our filters."""
         return Lag("device", round(self._into_us) + self._into.pending_us, self.latency_us)
 
     @property
     def hears_itself(self) -> bool:
-        """Whether our own voice comes back through the microphone; a canceller's business if there is one."""
+        """Whether our voice comes back through the microphone, as far as no canceller takes it out."""
         return self._echo is not None and self._echo.lag_us is not None
 
     def notes(self) -> tuple[str, ...]:
-        """Return what was lost or filled, and how long sound is under way in the card."""
+        """Return what was lost or filled, and the card's delay, a line each."""
         lag, rate = self.lag, self._card.rate
         counted = (
             (
@@ -146,12 +148,12 @@ class Microphone:
         return (*told, way)
 
     def open(self) -> None:
-        """Start the card; what it hears before anybody listens is counted, and lost. Raises LineError."""
+        """Start the card; what it hears before anybody listens is counted and lost. Raises LineError."""
         self._loop = asyncio.get_running_loop()
         self._card.start(self)
 
     async def ready(self) -> None:
-        """Wait until the card hears and plays steadily; raises LineError if it does not come to that.
+        """Wait until the card hears and plays steadily; raises LineError if it does not.
 
         A sound server may stand still for seconds after its first blocks, and a greeting would be lost.
         """
@@ -212,7 +214,7 @@ class Microphone:
         self._playout.end()
 
     async def _more(self) -> bool:
-        """Wait for the microphone; say whether there is more to hear."""
+        """Wait for the microphone; return whether there is more to hear."""
         by = clock.now() + QUIET_US
         while not self._ring and not self._ended:
             self._news.clear()
@@ -236,7 +238,7 @@ class Microphone:
             self._at += audio.FRAME
 
     def _heard(self, near: Int16, far: Int16) -> Int16:
-        """Return what was heard *near* us while we played *far*, as far as it is the caller's."""
+        """Return the caller's part of what was heard *near* us while we played *far*."""
         if self._echo:
             self._echo.sent(far, audio.us(self._at))
             self._echo.masks(near, audio.us(self._at + near.size))
@@ -248,7 +250,7 @@ class Microphone:
     # --- the card's threads ------------------------------------------------------------------------
 
     def heard(self, data: bytes, lag_us: int, lost: int) -> None:
-        """Leave a block for the loop; of what nobody takes the oldest is lost."""
+        """Leave a block for the loop; drop the oldest if nobody takes them."""
         self._next += lost
         self._lost += lost
         self._into_us += (lag_us - self._into_us) / (SMOOTH if self._next else 1)
@@ -259,20 +261,20 @@ class Microphone:
         self._wake()
 
     def wanted(self, count: int, lead_us: int) -> bytes:
-        """Return what to play, and keep it for comparison with what will be heard."""
+        """Return *count* samples to play, and keep them for the echo canceller."""
         self._asked += count
         data = self._playout.take(count, lead_us).tobytes()
         self._played.keep(data)
         return data
 
     def gone(self, why: str) -> None:
-        """Take the call's reason to end from the card."""
+        """End the call because the card is gone."""
         self.broken |= not self._ended
         self._ended = self._ended or why
         self._wake()
 
     def _wake(self) -> None:
-        """Wake the loop; once is enough until it is awake."""
+        """Wake the loop, once until it is awake."""
         if self._loop and not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed
@@ -284,7 +286,7 @@ class Microphone:
 
 
 def decibels(sound: Int16) -> float:
-    """Return how loud *sound* is, dB below full scale."""
+    """Return the level of *sound* (dB below full scale)."""
     if not sound.size:
         return SILENT_DB
     power = float(np.mean(np.square(sound.astype(np.float32)))) / 32768**2
@@ -296,7 +298,7 @@ def _seconds(samples: int, rate: int) -> str:
 
 
 class PlayoutBuffer:
-    """Samples at *rate* Hz, on their way to a card whose clock *now* reads (µs)."""
+    """Samples at *rate* Hz on their way to a card, whose clock *now* reads (µs)."""
 
     def __init__(self, rate: int, now: Callable[[], int]) -> None:
         self._rate = rate
@@ -304,23 +306,24 @@ class PlayoutBuffer:
         self._lock = threading.Lock()
         self._held: Int16 = audio.silence(0)
         self._begun: tuple[int, int] | None = None
-        """How many samples before the first of a new reply, and when that was sent."""
+        """Number of samples before a new reply's first, and when that was sent; ``None`` if no reply
+        waits."""
         self._cushion_us = CUSHION_US
         self._cut = False
         self._open = False
-        """Whether a reply is on its way and has not ended."""
+        """Whether a reply has begun and not ended."""
         self._owed = False
-        """Whether samples of it should be there, and it was not noted yet if they are not."""
+        """Whether samples of a reply are due; ``False`` once their absence was counted."""
         self._lead_us = 0
         self._latencies: deque[int] = deque(maxlen=MEASURED)
         self.underruns = 0
-        """How often a reply was not there when the card asked for its next samples."""
+        """Number of times a reply was not there when the card asked for its next samples."""
         self.dropped = 0
-        """Samples that were never played, for too many were held."""
+        """Samples that were never played, since too many were held."""
 
     @property
     def latency_us(self) -> int:
-        """How much later a sample sounds than it was put here: the median of what was measured.
+        """Delay from here to the sound: the median of what was measured (µs).
 
         Before a reply was played it is the cushion, half a block, and what the card says of itself.
         """
@@ -328,7 +331,7 @@ class PlayoutBuffer:
         return round(statistics.median(measured)) if measured else self._cushion_us + self._lead_us
 
     def put(self, samples: Int16, held_us: int = 0) -> None:
-        """Take the next *samples* of a reply, of which a filter still holds back *held_us*."""
+        """Add the next *samples* of a reply, of which a filter still holds back *held_us*."""
         if not samples.size:
             return
         with self._lock:
@@ -344,7 +347,7 @@ class PlayoutBuffer:
                 self.dropped += over
 
     def take(self, count: int, lead_us: int) -> Int16:
-        """Return *count* samples, the first of which sounds *lead_us* from now, filled up with silence."""
+        """Return *count* samples, filled up with silence; the first sounds *lead_us* from now."""
         with self._lock:
             self._lead_us = lead_us + count * 500_000 // self._rate
             taken, self._held = self._held[:count], self._held[count:]
@@ -364,19 +367,19 @@ class PlayoutBuffer:
             return np.concatenate((taken, audio.silence(count - taken.size)))
 
     def clear(self) -> None:
-        """Drop what has not sounded, without a click: 5 ms of it fade out, and what is sent next fades in."""
+        """Drop what has not sounded, with a fade of 5 ms; what is sent next fades in."""
         with self._lock:
             self._cut = bool(self._held.size)
             self._held = audio.fade(self._held[: audio.EDGE * self._rate // audio.RATE], ended=True)
             self._begun, self._open, self._owed = None, False, False
 
     def end(self) -> None:
-        """Know that a reply has been handed over to its end: running empty is no fault now."""
+        """Handle the end of a reply, after which running empty is no fault."""
         with self._lock:
             self._open = self._owed = False
 
     def _on_from_here(self, samples: Int16, cushion_us: int) -> Int16:
-        """Return *samples* as what a reply begins or goes on with, behind a cushion if none is held."""
+        """Return *samples* behind a cushion of silence, unless something is held already."""
         began, self._open, self._owed = not self._open, True, True
         if self._held.size:
             return samples

@@ -1,6 +1,7 @@
 """A socket whose BINARY messages are sound and whose TEXT messages are control, whoever speaks it.
 
-This file knows sound, order and limits; it knows no vendor's words. A :class:`Vendor` reads and writes those.
+This file knows sound, order and limits; it knows no vendor's words, which a
+:class:`PcmVendor` reads and writes.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.encoding import Encoding
 
 LONGEST: Final = 65_536
-"""Bytes or characters of a message that is looked at: two seconds of 16 kHz, and more than any control."""
+"""Longest message that is read (bytes or characters): two seconds of 16 kHz, and more than any control."""
 WHY: Final = 160
-"""Characters of a reason that are kept: it may quote the far side."""
+"""Longest part of a reason that is kept (characters): it may quote the far side."""
 UNKNOWN: Final = Abilities(
     rate=8_000, buffers=True, marks=True, marks_on_clear=False, clears=True, transfers=False
 )
@@ -32,7 +33,7 @@ UNKNOWN: Final = Abilities(
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The far side said who calls, and how sound stands in its messages: ``frame`` samples in one of ours."""
+    """What the far side says at the start: who calls, and the audio's form (``frame`` samples a message)."""
 
     info: CallInfo
     encoding: Encoding
@@ -43,33 +44,33 @@ class Opened:
 Told: TypeAlias = "Opened | Inbound"
 
 
-class Vendor(Protocol):
+class PcmVendor(Protocol):
     """The words of one far side."""
 
     name: str
 
     def read(self, text: str) -> Sequence[Told]:
-        """Return what a TEXT message says; raises ValueError or msgspec's errors if it says nothing."""
+        """Return what a TEXT message says; raises ValueError or msgspec's errors if it means nothing."""
         ...
 
     def begin(self) -> Sequence[Message]:
-        """Return what goes before a reply."""
+        """Return the messages that go before a reply."""
         ...
 
     def end(self, mark: str) -> Sequence[Message]:
-        """Return what goes behind a reply, so that *mark* comes back when it has been played."""
+        """Return the messages that go after a reply, so that *mark* comes back when it was played."""
         ...
 
     def clear(self) -> Sequence[Message]:
-        """Return what empties the far side's queue."""
+        """Return the messages that empty the far side's queue."""
         ...
 
     def mark(self, name: str) -> Sequence[Message]:
-        """Return what makes the mark *name* come back."""
+        """Return the messages that make the mark *name* come back."""
         ...
 
     def hang_up(self) -> Sequence[Message]:
-        """Return what ends the call, besides closing the socket."""
+        """Return the messages that end the call, besides closing the socket."""
         ...
 
 
@@ -78,13 +79,13 @@ class PcmWebsocket:
 
     transport: Literal["websocket", "tcp"] = "websocket"
 
-    def __init__(self, vendor: Vendor) -> None:
+    def __init__(self, vendor: PcmVendor) -> None:
         self.name = vendor.name
         self._vendor = vendor
         self._abilities = UNKNOWN
         self._heard: Joined | None = None
         self._said: Framed | None = None
-        """There is one while the call lives."""
+        """Cuts our audio into frames; ``None`` before the call and after it."""
         self._over = False
 
     @property
@@ -93,7 +94,7 @@ class PcmWebsocket:
         return self._abilities
 
     def receive(self, message: Message) -> Sequence[Inbound]:
-        """Return what a message means; sound has no place of its own here, so frames may stop unseen."""
+        """Return what a message means; audio carries no place, so lost frames go unnoticed."""
         if self._over:
             return ()
         if len(message) > LONGEST:
@@ -107,11 +108,11 @@ class PcmWebsocket:
         return [self._admit(one) for one in told]
 
     def ended(self) -> Sequence[Inbound]:
-        """Return the hang-up: these sockets just close."""
+        """Return the hang-up, since these sockets just close."""
         return () if self._over else (self._end(Hangup("the socket was closed")),)
 
     def audio(self, samples: Int16) -> Sequence[Message]:
-        """Return messages of one frame each; what is over waits for more."""
+        """Return messages of one frame each; what does not fill one waits for more."""
         return self._said.feed(samples) if self._said else ()
 
     def begin_reply(self) -> Sequence[Message]:
@@ -152,7 +153,7 @@ class PcmWebsocket:
         return (AudioIn(samples),) if samples.size else ()
 
     def _admit(self, told: Told) -> Inbound:
-        """Return *told* if its time has come; what it is otherwise."""
+        """Return *told*, or why it is out of place at this point."""
         if isinstance(told, Odd):
             return self._end(told) if told.fatal and not self._said else Odd(told.why)
         if not isinstance(told, Opened):

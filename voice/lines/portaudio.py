@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 Way: TypeAlias = Literal["input", "output"]
 Latency: TypeAlias = Literal["low", "high"]
 LATENCIES: Final[dict[Latency, str | float]] = {"low": "low", "high": 0.1}
-"""What is asked of PortAudio; its own "high" is 35 ms, and a busy machine wakes a thread later than that."""
+"""Latencies asked of PortAudio, in this order (s): its own "high" is 35 ms, less than a busy machine
+needs."""
 
 REMEDY: Final = "pip install 'turnbudget[mic]'"
+"""What to type where the package is missing."""
 RATES: Final = (RATE, 48_000, 44_100, 32_000)
-"""Tried in this order: what needs no resampling first."""
+"""Sample rates in the order in which they are tried (Hz): first what needs no resampling."""
 BLOCKS: Final = 100
 """Blocks a second."""
 CALLED: Final[dict[Way, str]] = {"input": "microphone", "output": "speaker"}
+"""What a direction's device is called."""
 MILLION: Final = 1_000_000
+"""Microseconds in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ class Device:
 
 
 def library() -> Any:
-    """Return the package; raises MissingEngine, which says which part of it is not here."""
+    """Return the package; raises MissingEngine that says which part is missing."""
     try:
         import sounddevice  # noqa: PLC0415 - an extra, imported when used
     except ModuleNotFoundError:
@@ -79,7 +83,7 @@ def devices() -> list[Device]:
 
 
 def _default(sound: Any, chosen: int | str | None, way: Way) -> int:
-    """Return the index of the device that is taken for a *way* if none is named; −1 if there is none."""
+    """Return the index of the default device for a *way*; −1 if there is none."""
     try:
         return int(sound.query_devices(chosen if chosen != -1 else None, way)["index"])
     except (ValueError, sound.PortAudioError):
@@ -87,7 +91,7 @@ def _default(sound: Any, chosen: int | str | None, way: Way) -> int:
 
 
 class PortAudio:
-    """The card of a *microphone* and a *speaker*, by name, part of a name, or number; else the default ones.
+    """The card of a *microphone* and a *speaker*, by name, part of it, or number; default the system's.
 
     *latency* is what PortAudio asks the devices for: low answers 0.1 s sooner, high bears a busy machine.
     Raises MissingEngine, LineError where there is no such kind of device, UsageError for a wrong name.
@@ -108,11 +112,11 @@ class PortAudio:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the microphone and the speaker are called."""
+        """Names of the microphone and the speaker."""
         return self._devices["input"]["name"], self._devices["output"]["name"]
 
     def start(self, owner: CardUser) -> None:
-        """Hear and play for *owner*, whose methods are called from PortAudio's threads; raises LineError."""
+        """Hear and play for *owner*, which PortAudio's threads call; raises LineError."""
         self._owner = owner
         kinds = {"input": self._sound.RawInputStream, "output": self._sound.RawOutputStream}
         callbacks = {"input": self._hear, "output": self._play}
@@ -133,14 +137,14 @@ class PortAudio:
             ) from None
 
     def stop(self) -> None:
-        """Fall silent; a second time does nothing."""
+        """Stop hearing and playing; a second call does nothing."""
         self._owner = None
         streams, self._streams = self._streams, []
         for stream in streams:
             stream.close(ignore_errors=True)
 
     def now(self) -> int:
-        """Return the time on PortAudio's own clock."""
+        """Return PortAudio's own clock (µs)."""
         return round(self._streams[-1].time * MILLION) if self._streams else 0
 
     # --- choosing ----------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ class PortAudio:
         return found
 
     def _agree(self) -> tuple[int, dict[Way, int]]:
-        """Return a rate that both devices have, and with how many channels each is opened."""
+        """Return a rate that both devices have, and the number of channels each is opened with."""
         for rate in RATES:
             channels = {way: self._channels_at(rate, way) for way in CALLED}
             if all(channels.values()):
@@ -176,7 +180,7 @@ class PortAudio:
         )
 
     def _channels_at(self, rate: int, way: Way) -> int:
-        """Return the fewest channels that a *way*'s device has at *rate*; 0 if it has not that rate."""
+        """Return the fewest channels that a *way*'s device has at *rate*; 0 if it lacks that rate."""
         check = {"input": self._sound.check_input_settings, "output": self._sound.check_output_settings}[way]
         for channels in (1, 2):
             try:
@@ -199,7 +203,7 @@ class PortAudio:
     # --- PortAudio's threads -----------------------------------------------------------------------
 
     def _hear(self, block: Any, frames: int, times: Any, status: Any) -> None:
-        """Hand on what was heard, the first channel of it."""
+        """Pass on the first channel of what was heard."""
         sound = np.frombuffer(block, np.int16)[:: self._channels["input"]]
         until = times.inputBufferAdcTime + frames / self.rate
         gap = times.inputBufferAdcTime - self._heard_until if status.input_overflow else 0.0
@@ -210,7 +214,7 @@ class PortAudio:
             self._owner.heard(sound.tobytes(), max(0, lag_us), max(0, round(gap * self.rate)))
 
     def _play(self, block: Any, frames: int, times: Any, status: Any) -> None:
-        """Have the speaker play what is wanted, on every channel."""
+        """Play what is wanted, on every channel."""
         del status  # what PortAudio itself had to fill is in the latency it tells
         lead_us = round((times.outputBufferDacTime - times.currentTime) * MILLION)
         sound = bytes(2 * frames)
@@ -221,7 +225,7 @@ class PortAudio:
         block[:] = sound
 
     def _over(self, way: Way) -> Any:
-        """Return what is called when a *way*'s stream ends, by us or by itself."""
+        """Return a callback for the end of a *way*'s stream, by us or by itself."""
 
         def over() -> None:
             if self._owner:
@@ -231,13 +235,13 @@ class PortAudio:
 
 
 def _said(error: Exception) -> str:
-    """Return what PortAudio said, without the call that it said it of."""
+    """Return PortAudio's message without the name of the call it is about."""
     text = str(error.args[0] if error.args else error)
     return " ".join(text.rpartition(": ")[2].split())
 
 
 def listing(found: list[Device]) -> Iterator[str]:
-    """Yield the devices a line each, the default ones marked."""
+    """Yield the devices, a line each, the default ones marked."""
     for device in found:
         ways = [f"{way} (default)" if way in device.default else way for way in CALLED if _has(device, way)]
         yield f"{device.index:>3}  {device.name}, {device.system}: {', '.join(ways) or 'of no use'}"

@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 GIVE_UP_US: Final = 15 * clock.SECOND
-"""A caller waits so long for the floor, then speaks anyhow."""
+"""Longest wait of a recorded caller for their turn; then they speak anyhow (µs)."""
 UNANSWERED_US: Final = 3 * clock.SECOND
-"""A caller who gets no answer goes on after so long."""
+"""Time without an answer after which a recorded caller goes on (µs)."""
 GOODBYE_US: Final = 500 * clock.MS
-"""The line stays open so long after the last reply has ended."""
+"""Time that the line stays open after the last reply (µs)."""
 
 
 class Floor(Protocol):
-    """What a caller hears of us: whose turn it is."""
+    """What a recorded caller hears of us, so as to know whose turn it is."""
 
     @property
     def settled(self) -> bool:
-        """Whether nobody speaks and no answer is owed."""
+        """Whether nobody speaks and no answer is due."""
         ...
 
     @property
     def sounding_since_us(self) -> int | None:
-        """Since when a reply has been sounding; ``None`` while none is."""
+        """When the current reply began to sound (µs on the clock); ``None`` while none sounds."""
         ...
 
     @property
     def quiet_since_us(self) -> int:
-        """When our last sound ended."""
+        """When our last sound ended (µs on the clock)."""
         ...
 
 
@@ -96,21 +96,21 @@ class RecordedLine:
 
     @property
     def has_more(self) -> bool:
-        """Whether the caller is silent as they were recorded (no script has it so), and will speak again."""
+        """Whether the caller is silent now, as recorded, and will speak again."""
         left = self._clips[self._begun :]
         return any(clip.turns for clip in left) and left[0].when == "settled"
 
     def send(self, frame: Int16) -> None:
-        """Take our audio; nobody is there to hear it."""
+        """Take our audio, which nobody hears."""
 
     def clear(self) -> None:
-        """Have nothing to drop: what is sent sounds at once."""
+        """Do nothing: what is sent sounds at once."""
 
     def end(self) -> None:
-        """Handle the end of a reply."""
+        """Do nothing at the end of a reply."""
 
     async def listen(self) -> AsyncIterator[Frame]:
-        """Yield the caller's frames, each when it has been spoken to its end."""
+        """Yield the caller's frames, each when its last sample was spoken."""
         self._epoch = self._clip_ended_us = clock.now()
         for clip in self._clips:
             since, self._sounding_us = clock.now(), None
@@ -129,7 +129,7 @@ class RecordedLine:
             yield await self._frame(self._noise())
 
     def _due(self, clip: Clip, since: int) -> bool:
-        """Whether *clip*, waiting *since* then, may begin with the next frame."""
+        """Return whether *clip*, which waits *since* then, may begin with the next frame."""
         floor, now = self._floor, clock.now()
         wait = max(0, clip.pause_us - clip.lead_us)
         if floor is None or clip.when == "at once":
@@ -144,7 +144,7 @@ class RecordedLine:
         return floor.settled and answered and now >= floor.quiet_since_us + wait
 
     def _announce(self, clip: Clip) -> None:
-        """Put the words of *clip* where they will be spoken."""
+        """Add the words of *clip* to the reference, where they will be spoken."""
         start = audio.us(self._at)
         words = [
             replace(word, began_us=word.began_us + start, ended_us=word.ended_us + start)

@@ -11,30 +11,33 @@ from dataclasses import dataclass
 from typing import Final
 
 WAIT_MS: Final = 100
-"""Newer media may wait so long for older."""
+"""Longest wait of newer media for older (ms)."""
 BACK_MS: Final = 1_000
-"""What lies further back than this is a new count, not a late chunk."""
+"""How far back media must lie to be a new count instead of a late chunk (ms)."""
 MOST: Final = 16
 """Chunks that may wait at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of media as it came: its bytes, and the stamp in ms and the count that the far side gave it."""
+    """A piece of media as it came, with the far side's time stamp (ms) and count."""
 
     payload: bytes
+    """Its bytes."""
     stamp: int | None = None
+    """Time stamp (ms); ``None`` if there is none."""
     number: int | None = None
+    """Count; ``None`` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A piece of media in its order; ``at`` counts bytes, ``None`` if the far side said nothing of place."""
+    """A piece of media in its order; ``at`` is its place in bytes, ``None`` if the far side gave none."""
 
     payload: bytes
     at: int | None
     joined: bool
-    """It goes on where the one before it ended."""
+    """Whether it begins where the one before it ended."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,21 +53,21 @@ class _Held:
 
 
 class Reorder:
-    """One stream's chunks, by the places the far side gives them."""
+    """One stream's chunks, ordered by the places that the far side gives them."""
 
     def __init__(self, bytes_a_ms: int) -> None:
         self._scale = bytes_a_ms
         self._wait = WAIT_MS * bytes_a_ms
         self._back = BACK_MS * bytes_a_ms
         self._next = 0
-        """The place after all that was given out, in bytes."""
+        """Place after all that was given out (bytes)."""
         self._origin: tuple[int, int] | None = None
-        """The stamp and the number that stand for place 0."""
+        """Stamp and count that stand for place 0; ``None`` before the first chunk."""
         self._shift = 0
         self._told = False
-        """The far side has said something of place."""
+        """Whether the far side has given any place."""
         self._last = (-1, -1)
-        """Stamp and number of what was given out last."""
+        """Stamp and count of what was given out last."""
         self._held: list[_Held] = []
 
     def feed(self, chunk: Chunk) -> list[Placed] | None:
@@ -78,11 +81,11 @@ class Reorder:
         return self._drain()
 
     def flush(self) -> list[Placed]:
-        """Return what still waits; nothing more will come."""
+        """Return what still waits, since nothing more will come."""
         return [self._give(self._held.pop(0)) for _ in range(len(self._held))]
 
     def _place(self, chunk: Chunk, stamp: int, number: int) -> int | None:
-        """Return where *chunk* belongs, ``None`` if it is late or came twice."""
+        """Return the place of *chunk*; ``None`` if it is late or a duplicate."""
         size = len(chunk.payload)
         if chunk.stamp is None and chunk.number is None:
             return self._held[-1].end if self._held else self._next
@@ -104,7 +107,7 @@ class Reorder:
         return None
 
     def _said(self, stamp: int, number: int, size: int) -> int:
-        """Return the place that the far side names, by its stamp or else by its count."""
+        """Return the place that the far side gives, by its stamp or else by its count."""
         first_stamp, first_number = self._origin or (stamp, number)
         if stamp >= 0 and first_stamp >= 0:
             return (stamp - first_stamp) * self._scale
@@ -113,7 +116,7 @@ class Reorder:
         return self._next - self._shift
 
     def _newer(self, stamp: int, number: int) -> bool:
-        """Say whether stamp or number is beyond what was given out last."""
+        """Return whether stamp or count is beyond what was given out last."""
         return stamp > self._last[0] or number > self._last[1]
 
     def _drain(self) -> list[Placed]:
@@ -123,7 +126,7 @@ class Reorder:
         return out
 
     def _fits(self, first: _Held) -> bool:
-        """Say whether nothing is missing before *first*: its place is next, give or take less than itself."""
+        """Return whether nothing is missing before *first*, to within its own length."""
         follows = first.number >= 0 and first.number == self._last[1] + 1
         return follows or first.at - self._next < min(len(first.payload), self._wait)
 

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 HELD: Final = 250
-"""Frames of the caller that may wait to be heard: 5 s. More means that nobody listens, and is dropped."""
+"""Frames of the caller that may wait to be heard (5 s); more means that nobody listens, and is dropped."""
 KINDS: Final = 8
 """Kinds of odd messages that are told apart in a call."""
 OTHERS: Final = "others"
+"""Name under which further kinds of odd messages are counted."""
 FIRST: Final = "first"
-"""How the mark is named that comes back when the first frame of a reply has been played."""
+"""Name of the mark that comes back when the first frame of a reply was played."""
 
 
 class TelephoneLine:
-    """One call. *write* takes each message for the far side; *told* gets what is neither audio nor a mark."""
+    """One call; *write* sends a message to the far side, *told* gets what is neither audio nor a mark."""
 
     def __init__(
         self, dialect: Dialect, write: Callable[[Message], None], told: Callable[[Inbound], None]
@@ -46,7 +47,7 @@ class TelephoneLine:
         self._up: Resampler | None = None
         self._down: Resampler | None = None
         self._next = 0
-        """The place of the next sample that comes in, at the dialect's rate."""
+        """Place of the next sample that comes in, at the dialect's rate."""
         self._base = 0
         self._given = 0
         self._replies = 0
@@ -57,28 +58,28 @@ class TelephoneLine:
         self._pausing = False
         """Whether what was sent last is silence that keeps the call alive."""
         self._marked_us = 0
-        """How much of the reply was sent before its first mark."""
+        """How much of the reply was sent before its first mark (µs)."""
         self._began: tuple[int, int] | None = None
-        """When the caller's first audio came, and its place at our rate."""
+        """When the caller's first audio came (µs on the clock), and its place at our rate."""
         self._shift: int | None = 0
-        """What is added to the places that the far side gives; ``None``: its first is awaited."""
+        """Samples to add to the far side's places; ``None`` before its first one."""
         self.over = False
         """Whether the call is over, whoever hung up."""
         self.ended = ""
-        """Why, as far as it is known."""
+        """Why the call is over; '' while it runs or if it is not known."""
         self.dropped = 0
-        """Frames of the caller that nobody heard in time."""
+        """Frames of the caller that were dropped, since nobody heard them in time."""
         self._odd: Counter[str] = Counter()
-        """What was odd about messages, and how often."""
+        """Number of odd messages, by what was odd."""
         self._owed = ""
-        """The mark behind our last reply, until it comes back."""
+        """Mark behind our last reply, until it comes back."""
         self.played_us = clock.now()
-        """When the far side told last that it had played a reply to its end."""
+        """When the far side last told that a reply was played to its end (µs on the clock)."""
         self.heard_us: int | None = None
 
     @property
     def latency_us(self) -> int:
-        """What the filter, or a message that is not full, holds back; what is left of silence before it."""
+        """Delay by the filter, a message that is not full, and silence still to be played (µs)."""
         waits_us = self._down.pending_us if self._down else 0
         if holds_us := self._dialect.abilities.message_us:
             frames = -(-(holds_us + waits_us) // audio.FRAME_US)
@@ -92,21 +93,21 @@ class TelephoneLine:
 
     @property
     def unplayed(self) -> bool:
-        """Whether the far side, which tells of it, has not yet played our last reply to its end."""
+        """Whether the far side, if it tells, has not yet played our last reply to its end."""
         return bool(self._owed) and not self.over
 
     @property
     def lag(self) -> None:
-        """Nothing: no carrier tells how long sound is under way."""
+        """``None``: no carrier tells how long sound takes."""
         return
 
     @property
     def odd(self) -> int:
-        """How many messages were odd."""
+        """Number of odd messages."""
         return self._odd.total()
 
     def notes(self) -> tuple[str, ...]:
-        """Return what was odd about the line."""
+        """Return what was odd about the line, a line each."""
         fast = (f"{self.dropped} frames of the caller came too fast",) if self.dropped else ()
         return (*fast, *(f"odd, {count} times: {why}" for why, count in self._odd.items()))
 
@@ -117,7 +118,7 @@ class TelephoneLine:
         self._take(self._dialect.receive(message))
 
     def lost(self, why: str = "") -> None:
-        """Know that the socket is closed; *why*, if it was not the far side who closed it."""
+        """Handle that the socket is closed; *why* says the reason if it was not the far side."""
         self.ended = self.ended or why
         self._take(self._dialect.ended())
         self._end()
@@ -125,7 +126,7 @@ class TelephoneLine:
     def take_over(
         self, dialect: Dialect, write: Callable[[Message], None], told: Callable[[Inbound], None]
     ) -> None:
-        """Go on with the same call behind *dialect*, which has begun: the far side opened another stream."""
+        """Go on with the same call behind *dialect*, since the far side opened another stream."""
         self._dialect, self._write, self._told = dialect, write, told
         self._up = self._down = None
         self._in_reply = self._stopped = False
@@ -158,11 +159,11 @@ class TelephoneLine:
             self._told(event)
 
     def _played(self) -> None:
-        """Know that nothing of ours is left at the far side."""
+        """Handle that nothing of ours is left at the far side."""
         self._owed, self.played_us = "", clock.now()
 
     def _hear(self, samples: Int16, at: int | None) -> None:
-        """Bring the caller's *samples* to our rate, and to their place."""
+        """Bring the caller's *samples* to our rate and to their place."""
         rate = self._dialect.abilities.rate
         if self._up is None:
             self._up = Resampler(rate, audio.RATE, live=True)
@@ -249,7 +250,7 @@ class TelephoneLine:
             self._say(self._dialect.end_reply(f"end{self._replies}"))
 
     async def keep_alive(self) -> None:
-        """Send silence whenever nothing else has been sent for a frame's time, until the call is over.
+        """Send silence whenever nothing was sent for a frame's time, until the call is over.
 
         For a far side that drops a silent call, or that takes no frame for no line. Within a reply its next
         frame may be under way, so there silence begins a frame later; then it fills a pause like any other.
@@ -263,7 +264,7 @@ class TelephoneLine:
 
     @property
     def _silent_from_us(self) -> int:
-        """From when on silence has to be sent, unless something else is."""
+        """Return from when silence has to be sent, unless something else is (µs on the clock)."""
         frames = 2 if self._in_reply and not self._pausing else 1
         return self._sent_us + frames * audio.FRAME_US
 
@@ -275,7 +276,7 @@ class TelephoneLine:
             self._end()
 
     def transfer(self, target: str) -> bool:
-        """Send the caller to *target*; say whether the dialect can do that by itself."""
+        """Send the caller to *target*; return whether the dialect can do that by itself."""
         messages = self._dialect.transfer(target)
         self._say(messages)
         return bool(messages)
@@ -285,7 +286,7 @@ class TelephoneLine:
         self._say(self._dialect.dtmf(digit))
 
     def _sound(self, frame: Int16) -> int:
-        """Send *frame* at the far side's rate; return how much of it that was, in µs."""
+        """Send *frame* at the far side's rate; return its length (µs)."""
         rate = self._dialect.abilities.rate
         if self._down is None:
             self._down = Resampler(audio.RATE, rate, live=True)

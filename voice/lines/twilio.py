@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 EARLY: Final = 50
-"""Messages of audio kept from before the start: a second of 20 ms frames."""
+"""Messages of audio kept from before the start (1 s of 20 ms frames)."""
 EARLY_BYTES: Final = 48_000
-"""Bytes of them: a second of the widest audio."""
+"""Bytes of audio kept from before the start (1 s of the widest audio)."""
 CONTENT: Final[Mapping[str, str]] = {
     "mulaw": "audio/x-mulaw",
     "alaw": "audio/x-alaw",
     "pcm16": "audio/x-l16",
     "pcm16be": "audio/x-l16",
 }
-"""What our encodings are called where our audio says its own."""
+"""Content types of our encodings, for vendors whose audio carries its own."""
 
 
 class TwilioDialect:
@@ -59,14 +59,14 @@ class TwilioDialect:
     transport: Literal["websocket", "tcp"] = "websocket"
 
     def __init__(self, vendor: Vendor = TWILIO, *, token: str = "") -> None:
-        """Speak as *vendor* does; *token* came in the address. Raises ComponentError if G.711 fails here."""
+        """Speak as *vendor*; *token* came in the address. Raises ComponentError if G.711 fails."""
         encoding.self_test()
         self.name = vendor.name
         self._vendor = vendor
         self._token = token
         self._opening: Opening | None = None
         self._over = ""
-        """Why nothing more is said or heard."""
+        """Why nothing more is said or heard; '' while the call runs."""
         self._told = False
         self._early: list[tuple[str, Chunk]] = []
         self._order = Reorder(1)
@@ -74,7 +74,7 @@ class TwilioDialect:
         self._spare = b""
         self._marks = AwaitedMarks(only_played=not vendor.marks_on_clear)
         self._frames: Framed | None = None
-        """Our audio in pieces, where the vendor wants them of one size."""
+        """Cuts our audio into pieces, for vendors that want them of one size; ``None`` for others."""
         self._held: list[str] = []
         """Marks behind audio that waits for its piece to be full."""
         self._readers: Mapping[str, Callable[[Fields], Sequence[Inbound]]] = {
@@ -121,7 +121,7 @@ class TwilioDialect:
         return reader(fields)
 
     def ended(self) -> Sequence[Inbound]:
-        """Return the audio that still waited, and that the call is over, unless that was told."""
+        """Return the audio that still waited, and the hang-up if it was not told yet."""
         late = self._deliver(self._order.flush()) if self._opening and not self._over else ()
         self._over = self._over or "the socket closed"
         return (*late, *self._hangup(self._over))
@@ -175,7 +175,7 @@ class TwilioDialect:
         return (Odd("media that came twice or too late"),) if placed is None else self._deliver(placed)
 
     def _deliver(self, pieces: Sequence[Placed]) -> Sequence[Inbound]:
-        """Return *pieces* as samples; a byte that is half a sample waits for its other half."""
+        """Return *pieces* as samples; half a sample waits for its other half."""
         if self._opening is None:
             return ()
         events: list[Inbound] = []
@@ -216,7 +216,7 @@ class TwilioDialect:
     # What we say.
 
     def audio(self, samples: Int16) -> Sequence[Message]:
-        """Return the messages that carry *samples*, as soon as they fill the pieces that the vendor wants."""
+        """Return the messages that carry *samples*, once they fill the pieces that the vendor wants."""
         if self._silent or self._opening is None or not samples.size:
             return ()
         if self._frames:
@@ -228,12 +228,12 @@ class TwilioDialect:
         return ()
 
     def end_reply(self, mark: str) -> Sequence[Message]:
-        """Return what brings *mark* back when the reply has been played; the last of it goes ahead."""
+        """Return the rest of the reply, and what makes *mark* come back when it was played."""
         last = self._pieces(self._frames.fill()) if self._frames and not self._silent else ()
         return (*last, *self.mark(mark))
 
     def clear(self) -> Sequence[Message]:
-        """Return what empties the far side's queue; marks that come from now on prove nothing."""
+        """Return what empties the far side's queue; marks that come back from now on prove nothing."""
         if self._silent:
             return ()
         if self._frames:
@@ -243,7 +243,7 @@ class TwilioDialect:
         return (self._say(self._vendor.clear),)
 
     def mark(self, name: str) -> Sequence[Message]:
-        """Return what brings *name* back when the audio before has been played; it goes out behind that."""
+        """Return what makes *name* come back when earlier audio was played, behind that audio."""
         if self._silent:
             return ()
         if self._frames and self._frames.waits:
@@ -252,17 +252,17 @@ class TwilioDialect:
         return (self._ask(name),)
 
     def dtmf(self, digit: str) -> Sequence[Message]:
-        """Return what plays a key's tone to the caller, where the vendor can."""
+        """Return what plays a key's tone to the caller, if the vendor can."""
         if self._silent or not self._vendor.dtmf:
             return ()
         return (self._say(self._vendor.dtmf, {"dtmf": digit}),)
 
     def transfer(self, target: str) -> Sequence[Message]:  # noqa: ARG002 - other dialects say it on the socket
-        """Return nothing: the socket is closed, and what follows the stream sends the caller on."""
+        """Return nothing: the socket is closed, and the document behind the stream transfers the caller."""
         return ()
 
     def hang_up(self) -> Sequence[Message]:
-        """Return what ends the stream, besides closing the socket; nothing is said or heard after it."""
+        """Return what ends the stream, besides closing the socket."""
         last = () if self._silent or not self._vendor.hang_up else (self._say(self._vendor.hang_up),)
         self._over = self._over or "we hung up"
         return last
@@ -273,14 +273,14 @@ class TwilioDialect:
 
     @property
     def _piece_us(self) -> int:
-        """How much audio a piece holds, in µs."""
+        """Length of a piece (µs)."""
         if not self._opening:
             return 0
         samples = self._vendor.piece // self._opening.encoding.width
         return samples * 1_000_000 // self._opening.rate
 
     def _pieces(self, pieces: Sequence[bytes]) -> list[str]:
-        """Return *pieces* as messages, the marks that waited for the first of them behind it."""
+        """Return *pieces* as messages, with the marks that waited behind the first."""
         messages = [self._play(piece) for piece in pieces]
         if messages:
             messages[1:1] = map(self._ask, self._held)
@@ -316,10 +316,10 @@ class _Mark:
 
 
 class AwaitedMarks:
-    """The marks of one call that have not come back; of two with one name, the older comes back first."""
+    """Marks of one call that have not come back; of two with one name, the older comes back first."""
 
     def __init__(self, *, only_played: bool) -> None:
-        """*only_played*: the far side returns only marks whose audio was played, even behind a clear."""
+        """If *only_played*, the far side returns only marks whose audio was played, even after a clear."""
         self._only_played = only_played
         self._waiting: list[_Mark] = []
 
@@ -328,7 +328,7 @@ class AwaitedMarks:
         self._waiting = [*self._waiting[1 - MOST :], _Mark(name)]
 
     def clear(self) -> None:
-        """Take note that the far side's queue is being cleared: what comes back from now on is no proof."""
+        """Note that the far side's queue is being cleared, so that marks from now on prove nothing."""
         for mark in self._waiting:
             mark.cleared = True
 
@@ -341,7 +341,7 @@ class AwaitedMarks:
         return Odd("a mark that nobody waits for")
 
     def lost(self) -> list[MarkPlayed]:
-        """Return the marks that were cleared and will not come back, and wait for them no more."""
+        """Return the marks that were cleared and will not come back, and drop them."""
         gone = [MarkPlayed(mark.name, cleared=True) for mark in self._waiting if mark.cleared]
         self._waiting = [mark for mark in self._waiting if not mark.cleared]
         return gone

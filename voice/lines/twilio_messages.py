@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.dialect import Dtmf, Message
 
 AHEAD_US: Final = 10_000_000
-"""How far ahead of playing we send, in µs: ours, as no vendor documents the size of its queue."""
+"""How far ahead of playing we send audio (µs; 10 s): our choice, as no vendor documents its queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,59 +41,60 @@ class Vendor:
     """What is known of it, and from where."""
 
     connects: bool = True
-    """It says ``connected`` before ``start``."""
+    """Whether it says ``connected`` before ``start``."""
     stops: bool = True
-    """It says ``stop`` when the call ends; otherwise its socket just closes."""
+    """Whether it says ``stop`` when the call ends; otherwise its socket just closes."""
     stream: str = "streamSid"
-    """The field of the stream's id."""
+    """Field of the stream's id."""
     call: str = "callSid"
-    """The field of the call's id, in ``start``."""
+    """Field of the call's id, in ``start``."""
     sequence: str = "sequenceNumber"
     format: str = "mediaFormat"
     rate_field: str = "sampleRate"
     parameters: str = "customParameters"
-    """The field of what we gave along, in ``start`` or beside it."""
+    """Field of the parameters that we gave along, in ``start`` or beside it."""
     numbers_beside: bool = False
-    """``start`` says who called whom; otherwise only what we gave along can."""
+    """Whether ``start`` says who called whom; otherwise only the parameters can."""
     media_us: int = 20_000
-    """How much of the caller's audio one message carries, in µs."""
+    """Audio of the caller's in one message (µs)."""
     numbers_as_text: bool = True
-    """Its numbers are JSON strings; both are read, this is how it writes."""
+    """Whether it writes numbers as JSON strings; both forms are read."""
     names_stream: bool = True
-    """Our messages carry the stream's id."""
+    """Whether our messages carry the stream's id."""
 
     play: str = "media"
     """Our event with audio."""
     typed: bool = False
-    """Our audio says its own encoding and rate."""
+    """Whether our audio says its own encoding and rate."""
     piece: int = 0
-    """Our audio goes out in pieces of so many bytes, the last filled up with silence; 0: in any size."""
+    """Length of the pieces that our audio goes out in, the last filled up with silence (bytes; 0: any
+    length)."""
     mark: str = "mark"
     """Our event that asks for an acknowledgement."""
     played: str = "mark"
-    """Its event that gives it."""
+    """Its event that acknowledges."""
     flat_marks: bool = False
-    """A mark's name stands in the message itself, not in a ``mark`` inside it."""
+    """Whether a mark's name stands in the message itself, not in a ``mark`` inside it."""
     clear: str = "clear"
     """Our event that empties its queue."""
     cleared: str = ""
-    """Its event that says so, if there is one."""
+    """Its event that confirms it; '' for none."""
     marks_on_clear: bool = True
-    """Pending marks come back when the queue is emptied, as if they had been played."""
+    """Whether pending marks come back when the queue is emptied, as if they had been played."""
     dtmf: str = ""
-    """Our event that plays a key's tone, if there is one."""
+    """Our event that plays a key's tone; '' for none."""
     hang_up: str = ""
-    """Our event that ends the stream; otherwise closing the socket does."""
+    """Our event that ends the stream; '' if closing the socket does."""
     transfers: bool = True
-    """What follows the stream can send the caller elsewhere."""
+    """Whether the document behind the stream can transfer the caller."""
 
     encoding: str = "audio/x-mulaw"
-    """What is spoken if ``start`` does not say."""
+    """Encoding if ``start`` does not say."""
     rate: int = 8_000
     linear: str = "pcm16"
-    """How its 16-bit linear audio stands in bytes, in the words of :mod:`turnbudget.voice.sound.encoding`."""
+    """Name of its 16-bit linear audio in :mod:`turnbudget.voice.sound.encoding`."""
     stream_attributes: Mapping[str, str] = field(default_factory=dict)
-    """What its ``<Stream>`` needs beyond an address, so that our audio is heard at all."""
+    """Attributes that its ``<Stream>`` needs besides an address, for our audio to be heard."""
 
 
 TWILIO: Final = Vendor(
@@ -198,13 +199,16 @@ PIVOT: Final = Vendor(
 VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
     {vendor.name: vendor for vendor in (TWILIO, SIGNALWIRE, TELNYX, PLIVO, VOBIZ, EXOTEL, FONOSTER, PIVOT)}
 )
+"""The vendors, by name."""
 
 LIMIT: Final = 262_144
-"""Signs in a message: 2 s of the widest audio we take, with room."""
+"""Longest message that is read (characters): 2 s of the widest audio we take, with room."""
 TEXT: Final = 500
-"""Signs in an id, a name or a value; Twilio's own limit for a parameter is as much."""
+"""Longest id, name or value that is kept (characters), as Twilio's own limit for a parameter."""
 PARAMETERS: Final = 32
+"""Parameters of a call that are kept."""
 RATES: Final = (8_000, 16_000, 24_000, 32_000, 48_000)
+"""Sample rates that are taken (Hz)."""
 
 _LINEAR: Final = frozenset({"audio/x-l16", "audio/l16", "l16", "audio/x-raw", "raw/slin", "slin", "linear16"})
 _G711: Final = frozenset({"mulaw", "alaw"})
@@ -239,7 +243,7 @@ def read(message: Message) -> Fields | Odd:
 
 
 def text(value: object) -> str:
-    """Return *value* if it is a short printable text, or a whole number; else an empty text."""
+    """Return *value* if it is a short printable text or a whole number, else ''."""
     number = whole(value) if isinstance(value, int) else None
     if number is not None:
         return str(number)
@@ -247,7 +251,7 @@ def text(value: object) -> str:
 
 
 def whole(value: object) -> int | None:
-    """Return *value* as a number from 0 on, whether it is one or a text of digits; else ``None``."""
+    """Return *value* as a number from 0 on, if it is one or a text of digits, else ``None``."""
     if isinstance(value, str):
         value = int(value) if value.isascii() and value.isdigit() and len(value) <= _DIGITS else None
     fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _BIGGEST
@@ -255,13 +259,13 @@ def whole(value: object) -> int | None:
 
 
 def inside(fields: Mapping[str, object], name: str) -> Fields:
-    """Return the fields inside the field *name*; none if it holds none."""
+    """Return the fields inside the field *name*; empty if it holds none."""
     found = fields.get(name)
     return found if isinstance(found, dict) else {}
 
 
 def stream_of(fields: Fields, vendor: Vendor) -> str:
-    """Return the id of the stream that a message names, in itself or in its ``start``; may be empty."""
+    """Return the id of the stream that a message names, in itself or in its ``start``; '' for none."""
     return text(fields.get(vendor.stream)) or text(inside(fields, "start").get(vendor.stream))
 
 
@@ -291,7 +295,7 @@ def read_key(fields: Fields) -> Dtmf | Odd:
 
 
 def read_mark(fields: Fields, vendor: Vendor) -> str:
-    """Return the name of a mark; may be empty."""
+    """Return the name of a mark; '' for none."""
     return text((fields if vendor.flat_marks else inside(fields, "mark")).get("name"))
 
 
@@ -322,7 +326,7 @@ def read_start(fields: Fields, vendor: Vendor, token: str) -> Opening | Odd:
 
 
 def read_format(form: Fields, vendor: Vendor) -> tuple[Encoding | Odd, int]:
-    """Return how the caller's audio is written, and its rate."""
+    """Return how the caller's audio is encoded, and its rate (Hz)."""
     name, _, options = (text(form.get("encoding")) or vendor.encoding).lower().partition(";")
     said = form.get(vendor.rate_field) or options.strip().removeprefix("rate=") or vendor.rate
     rate = whole(said)
@@ -341,7 +345,7 @@ def read_format(form: Fields, vendor: Vendor) -> tuple[Encoding | Odd, int]:
 
 
 def read_parameters(given: object) -> dict[str, str]:
-    """Return what we gave along with the call: an object, or a text of ``name=value`` pairs."""
+    """Return the call's parameters from an object or a text of ``name=value`` pairs."""
     if isinstance(given, str):
         pairs = [
             pair.partition("=")[::2] for pair in given[:LIMIT].replace(";", ",").split(",") if "=" in pair

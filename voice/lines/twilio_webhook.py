@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LONGEST: Final = 499
-"""Signs of a parameter's name and value together: Twilio takes fewer than 500."""
+"""Longest name and value of a parameter together (characters): Twilio takes fewer than 500."""
 HEADERS: Final = 512
-"""Bytes of all that Plivo gives along with a stream."""
+"""Most that Plivo gives along with a stream (bytes)."""
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Signs that XML cannot hold, even escaped."""
+"""Characters that XML cannot hold, even escaped."""
 
 
 def connect_stream(
@@ -60,7 +60,7 @@ def connect_stream(
 
 
 def reject(reason: Literal["busy", "rejected"] = "busy") -> str:
-    """Return what refuses a call before it is answered, and before it costs anything."""
+    """Return the document that refuses a call before it is answered, and before it costs anything."""
     document = Element("Response")
     SubElement(document, "Reject", reason=reason)
     return _write(document)
@@ -80,7 +80,7 @@ def dial(target: str, *, caller_id: str = "", timeout_s: int = 0) -> str:
 
 
 def hang_up() -> str:
-    """Return what ends a call."""
+    """Return the document that ends a call."""
     return _end(Element("Response"))
 
 
@@ -112,7 +112,7 @@ def _check(url: str) -> None:
 
 
 def _shown(url: str) -> str:
-    """Return what may be shown of *url*: its path and query may hold a token."""
+    """Return the part of *url* that may be shown: its path and query may hold a token."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -160,17 +160,17 @@ def signed_request(
 
 
 def signed_upgrade(token: str, signature: str, origin: str, target: str) -> bool:
-    """Say whether a socket's upgrade at *target* (path and query) was signed with *token*; see above."""
+    """Return whether a socket's upgrade at *target* was signed with *token*; see :func:`signed_request`."""
     return _signed(token, signature, [(url, []) for url in _addresses(origin, target, _SOCKETS)])
 
 
 def same(one: str, other: str) -> bool:
-    """Say whether two secrets are the same, in a time that tells nothing of them; an empty one never is."""
+    """Return whether two secrets are equal, in constant time; an empty one never is."""
     return bool(one) and bool(other) and hmac.compare_digest(_bytes(one), _bytes(other))
 
 
 def _signed(token: str, signature: str, signings: list[tuple[str, list[tuple[str, str]]]]) -> bool:
-    """Compare with every signing, whatever the first ones give; without a token nothing is signed."""
+    """Return whether any of *signings* matches, after comparing all; without a token none does."""
     if not token:
         return False
     return any([same(sign(token, url, fields), signature) for url, fields in signings])  # noqa: C419 - all of them, always

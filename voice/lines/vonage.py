@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.pcm_websocket import Told
 
 CONTENT: Final = re.compile(r"audio/l16\s*;\s*rate=(8000|16000|24000)")
+"""Finds the sample rate in a content type."""
 AHEAD_US: Final = 60_000_000
-"""Vonage buffers 3,072 messages, about 60 s."""
+"""How far ahead of playing audio is sent (µs): Vonage buffers 3,072 messages, about 60 s."""
 
 
 class _Connected(Struct, tag_field="event", tag="websocket:connected"):
@@ -52,17 +53,17 @@ _Event: TypeAlias = _Connected | _Cleared | _Notify | _Key
 
 
 class Vonage:
-    """One call's words."""
+    """Vonage's side of one call."""
 
     name = "vonage"
 
     def __init__(self) -> None:
         self._marks = MarkIds()
         self._doomed: tuple[str, ...] = ()
-        """The marks that were pending when we last cleared."""
+        """Marks that were pending at the last clear."""
 
     def read(self, text: str) -> Sequence[Told]:
-        """Return what Vonage says; what the answer's headers held stands beside its event."""
+        """Return what a message says; the answer's headers stand beside its event."""
         fields = table(text)
         event: _Event = msgspec.convert(fields, _Event)
         match event:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.encoding import Encoding
 
 FRAMES_A_SECOND: Final = 50
-"""A frame is 20 ms on every wire."""
+"""Frames a second on every wire (20 ms each)."""
 
 
 class Joined:
-    """Bytes as samples; a piece may end inside one, and what is over is carried to the next."""
+    """Turns bytes into samples; half a sample is carried to the next piece."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._encoding = encoding
@@ -36,7 +36,7 @@ class Joined:
 
 
 class Framed:
-    """Samples as whole frames of bytes; what is over waits for more."""
+    """Turns samples into whole frames of bytes; what does not fill one waits for more."""
 
     def __init__(self, encoding: Encoding, frame: int) -> None:
         """Cut into frames of *frame* samples."""
@@ -46,7 +46,7 @@ class Framed:
 
     @property
     def waits(self) -> bool:
-        """Whether something waits for more."""
+        """Whether samples wait for more."""
         return bool(self._rest.size)
 
     def feed(self, samples: Int16) -> list[bytes]:
@@ -63,19 +63,20 @@ class Framed:
         return self.feed(silence(-self._rest.size % self._frame))
 
     def drop(self) -> None:
-        """Forget what waits."""
+        """Drop what waits."""
         self._rest = silence(0)
 
 
 PARAMETERS: Final = 64
+"""Parameters of a call that are kept: carriers allow fewer."""
 PARAMETER: Final = 512
-"""How many parameters of a call are kept, and the characters of one: carriers allow fewer."""
+"""Longest parameter that is kept (characters): carriers allow shorter ones."""
 PENDING: Final = 64
-"""Marks that may be waited for; older ones are forgotten."""
+"""Marks waited for at once; older ones are forgotten."""
 
 
 def table(text: str) -> dict[str, Any]:
-    """Return the JSON object *text* is; raises msgspec.DecodeError or ValueError if it is none."""
+    """Return the JSON object in *text*; raises msgspec.DecodeError or ValueError if it is none."""
     return msgspec.json.decode(text, type=dict[str, Any])
 
 
@@ -85,7 +86,7 @@ def compact(**fields: object) -> str:
 
 
 def call_info(call: str, parameters: Mapping[str, object], *, stream: str = "") -> CallInfo:
-    """Return what is known of a call; of its *parameters* some names say who calls whom, and for whom."""
+    """Return what *parameters* say of a call: some names say who calls whom, and for which tenant."""
     known = {
         name: value
         for name, value in islice(parameters.items(), PARAMETERS)
@@ -104,7 +105,7 @@ def call_info(call: str, parameters: Mapping[str, object], *, stream: str = "") 
 
 
 class MarkIds:
-    """Short ids for the names of marks: a far side may limit an id, or spoil one with a quote in it."""
+    """Short ids for the names of marks, since a far side may limit an id or spoil one with a quote in it."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -126,14 +127,15 @@ class MarkIds:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """The ids of the marks that have not come back, oldest first."""
+        """Ids of the marks that have not come back, oldest first."""
         return tuple(self._names)
 
 
 KEYS: Final = frozenset("0123456789*#ABCD")
+"""The sixteen keys of a telephone."""
 
 
 def pressed(digit: str) -> Dtmf | Odd:
-    """Return the key that *digit* names, or what is wrong with it, unquoted: it may be a secret."""
+    """Return the key that *digit* names, or that it is odd; never quoted, since it may be a secret."""
     key = digit.upper()
     return Dtmf(key) if key in KEYS else Odd("a key that no telephone has")

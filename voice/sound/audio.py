@@ -17,20 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Int16: TypeAlias = npt.NDArray[np.int16]
+"""Samples in the internal form."""
 Float32: TypeAlias = npt.NDArray[np.float32]
 """Samples as floats, full scale at ±1."""
 Samples = NewType("Samples", int)
-"""A count of samples at 16 kHz, or a place among them: named where microseconds stand beside them."""
+"""Number of samples at 16 kHz, or a place among them, as a type of its own where microseconds are about."""
 
 RATE: Final = 16_000
-"""Samples a second of the internal form."""
+"""Sample rate of the internal form (Hz)."""
 FRAME: Final = 320
-"""Samples in a frame: 20 ms."""
+"""Length of a frame (samples; 20 ms)."""
 FRAME_US: Final = 20_000
+"""Length of a frame (µs; 20 ms)."""
 AUDIBLE: Final = 104
-"""−50 dBFS as a 16-bit sample."""
+"""Amplitude from which a sample is audible (of 16 bits; −50 dBFS)."""
 EDGE: Final = 80
-"""Samples of a fade at a join or a cut: 5 ms."""
+"""Length of a fade at a join or a cut (samples; 5 ms)."""
 
 
 def us(samples: int) -> Micros:

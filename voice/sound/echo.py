@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 STEP: Final = 4
-"""Samples that are averaged into one: 4 kHz hold all of a voice's strength, at a sixteenth of the work."""
+"""Samples averaged into one: 4 kHz hold all of a voice's strength, for a sixteenth of the work."""
 RATE: Final = audio.RATE // STEP
+"""Rate of the averaged samples (Hz)."""
 APART_US: Final = 40 * MS
-"""A frame that comes so much off its time is late or early; beyond it, something was missing."""
+"""Deviation of a frame's time up to which it is early or late; beyond it something was missing (µs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +33,21 @@ class Guard:
     """How an echo is told from a caller."""
 
     margin_db: float = 6.0
-    """A caller is so much louder than the echo can be: a room and a moment add to what was learnt."""
+    """How much louder than the echo a caller must be (dB): a room adds to what was learnt."""
     open_us: int = 200 * MS
-    """A caller who was louder is heard for so long: words have soft parts."""
+    """Time that a louder caller stays heard, since words have soft parts (µs)."""
     tail_us: int = 200 * MS
-    """A room rings on for so long."""
+    """Time that a room rings on (µs)."""
     lag_us: int = 500 * MS
-    """The longest way out and back: sound cards, a radio headset."""
+    """Longest way out and back: sound cards, a radio headset (µs)."""
     learn_us: int = SECOND
-    """What comes in during so long is compared with what went out."""
+    """Length of what came in that is compared with what went out (µs)."""
     clear: float = 0.2
-    """Of what came in, so much must be explained for the lag to be believed."""
+    """Share of what came in that must be explained for the lag to be believed (0–1)."""
 
 
 class Echo:
-    """One line's echo: what it was told of both directions, and what it has learnt."""
+    """One line's echo: what went both ways, and what was learnt of it."""
 
     def __init__(self, guard: Guard | None = None) -> None:
         self._guard = guard = guard or Guard()
@@ -63,20 +64,20 @@ class Echo:
 
     @property
     def lag_us(self) -> int | None:
-        """How long our sound takes to come back, ``None`` while that is not known."""
+        """Time until our sound comes back (µs); ``None`` if not known."""
         return None if self._lag is None else self._lag * SECOND // RATE
 
     @property
     def gain_db(self) -> float:
-        """How loud it comes back, or at most does, against how it went out."""
+        """Level of what comes back, at most, against what went out (dB)."""
         return 10 * float(np.log10(max(self._gain, 1e-12)))
 
     def sent(self, frame: Int16, at_us: int) -> None:
-        """Know that *frame* of ours begins to sound at *at_us*."""
+        """Note that *frame* of ours begins to sound at *at_us*."""
         self._ours.put(frame, at_us)
 
     def masks(self, samples: Int16, until_us: int) -> bool:
-        """Say whether the caller's *samples*, which ended at *until_us*, are no more than our echo."""
+        """Return whether the caller's *samples*, which ended at *until_us*, are no more than our echo."""
         self._theirs.put(samples, until_us - audio.us(samples.size))
         self._ours.reach(self._theirs.end)
         if self._theirs.end - self._learnt_at >= self._window // 2:
@@ -116,28 +117,28 @@ class Echo:
 
 
 class _Track:
-    """The latest sound of one direction, on the clock, at 4 kHz."""
+    """Latest sound of one direction, on the clock, at 4 kHz."""
 
     def __init__(self, size: int) -> None:
         self._sound: npt.NDArray[np.float64] = np.zeros(size)
         self.end = 0
-        """The place behind the last sample."""
+        """Place behind the last sample."""
 
     def put(self, samples: Int16, at_us: int) -> None:
-        """Add *samples* that begin at *at_us*; a little early or late, they follow without a seam."""
+        """Add *samples* that begin at *at_us*; slightly early or late ones follow without a seam."""
         at = _places(at_us)
         if abs(at - self.end) > _places(APART_US):
             self.reach(at)
         self._add(samples[: samples.size // STEP * STEP].reshape(-1, STEP).mean(axis=1))
 
     def reach(self, place: int) -> None:
-        """Take it as silent up to *place*, if it has not come so far."""
+        """Fill up with silence to *place*."""
         if place > self.end:
             self._add(np.zeros(min(place - self.end, self._sound.size)))
             self.end = place
 
     def between(self, began: int, ended: int) -> npt.NDArray[np.float64]:
-        """Return what lies from the place *began* to *ended*, as far as it is remembered."""
+        """Return what lies between two places, as far as it is remembered."""
         first = self.end - self._sound.size
         return self._sound[max(0, began - first) : max(0, ended - first)]
 

@@ -108,6 +108,7 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
         Encoding("pcm8", 1, _decode_pcm8, _encode_pcm8),
     )
 }
+"""The encodings, by name."""
 
 _ALIASES: Final[Mapping[str, str]] = {
     "audio/x-mulaw": "mulaw",

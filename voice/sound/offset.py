@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 STILL: Final = 64
-"""A frame whose samples differ by no more than this stands still: two quantisation steps of 10 bits."""
+"""Spread of a frame's samples up to which it stands still (two quantisation steps of 10 bits)."""
 ENOUGH: Final = 10
-"""Frames that stand still before it is called a level: 200 ms, longer than any sound of speech is flat."""
+"""Frames that must stand still (200 ms): no sound of speech is flat for so long."""
 
 
 def constant_level(sound: Int16) -> int | None:
@@ -34,11 +34,11 @@ def constant_level(sound: Int16) -> int | None:
 
 
 LONG_MS: Final = 200
-"""A level that stands for so long is constant."""
+"""Time that a level must stand (ms)."""
 
 
 class Constant:
-    """Looks for one audible value that does not change; tells it once a call."""
+    """Looks for one audible value that does not change, and tells it once a call."""
 
     def __init__(self, rate: int) -> None:
         self._enough = rate * LONG_MS // 1_000
@@ -47,7 +47,7 @@ class Constant:
         self._told = False
 
     def feed(self, samples: Int16) -> int | None:
-        """Take what was heard next; return the level, the first time that one has stood still."""
+        """Take the next samples; return the level when one has stood still for the first time."""
         if self._told or not samples.size:
             return None
         level = int(samples[-1])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Float32, Int16
 
 CALLER: Final = 0
-"""The channel a caller is on, unless told otherwise: the left."""
+"""Channel that a caller is on by default: the left."""
 _RAW: Final[Mapping[str, str]] = {
     ".ul": "ULAW",
     ".ulaw": "ULAW",
@@ -36,7 +36,7 @@ _RAW: Final[Mapping[str, str]] = {
     ".alaw": "ALAW",
     ".pcma": "ALAW",
 }
-"""Headerless files, by suffix."""
+"""Encoding of headerless files, by suffix."""
 _SUBTYPES: Final[Mapping[tuple[int, int], str]] = {
     (wav.PCM, 1): "PCM_U8",
     (wav.PCM, 2): "PCM_16",
@@ -67,7 +67,7 @@ class Recording:
 
     @property
     def us(self) -> int:
-        """How long it lasts, in microseconds."""
+        """Length (µs)."""
         return audio.us(self.samples.size)
 
 
@@ -140,7 +140,7 @@ def _bytes(path: Path, where: str) -> bytes:
 
 
 def _open(blob: bytes, where: str, rate: int | None, notes: list[str]) -> Decoder:
-    """Return *blob* opened for decoding: a WAV without its header, which has been read and mended here."""
+    """Return *blob* opened for decoding; of a WAV, what follows its mended header."""
     if wav.begins(blob):
         mended = wav.parse(blob, where)
         notes.extend(mended.notes)

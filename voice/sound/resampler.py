@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Float32, Int16
 
 SLOWEST: Final = 4_000
-"""Hz; below it there is no speech left, and a header that says so lies."""
+"""Lowest sample rate that is believed (Hz): below it there is no speech left."""
 FASTEST: Final = 384_000
-"""Hz; the fastest sound cards record so."""
+"""Highest sample rate that is believed (Hz): that of the fastest sound cards."""
 
 
 def check_rate(rate: int, where: str = "") -> int:
@@ -48,7 +48,7 @@ class Resampler:
 
     @property
     def pending_us(self) -> int:
-        """How much sound has been taken and not yet given back, in microseconds."""
+        """Sound taken and not yet given back (µs)."""
         return max(0, self._taken * 1_000_000 // self._source - self._given * 1_000_000 // self._target)
 
     def feed(self, sound: Float32) -> Int16:
@@ -62,7 +62,7 @@ class Resampler:
         return rest
 
     def reset(self) -> None:
-        """Forget what is held back."""
+        """Drop what is held back."""
         if self._soxr is not None:
             self._soxr.clear()
         self._taken = self._given = 0

@@ -27,6 +27,7 @@ PIECE: Final = 65_536
 KNOWN: Final = (b"RIFF", b"RIFX", b"RF64", b"fLaC", b"FORM", b"OggS", b".snd", b"caff")
 """How the files begin that it is asked about: WAV of three kinds, FLAC, AIFF, Ogg, AU, CAF."""
 CONVERT: Final = "convert it to WAV or FLAC"
+"""What to do with a file that cannot be read."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "PCM_S8": "8-bit PCM",
@@ -40,7 +41,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "ALAW": "A-law",
 }
 _QUIETEST: Final = 8
-"""The sample that A-law writes silence as: it has no zero."""
+"""Sample that A-law, which has no zero, writes silence as."""
 
 
 class Decoder:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 LONGEST_HEADER: Final = 65_536
-"""Bytes waited for before a header without samples is called a fault."""
+"""Bytes waited for before a header without samples is a fault."""
 _MAGIC: Final = 12
-"""Bytes that tell a WAV file: RIFF, its size, WAVE."""
+"""Length of what tells a WAV file: RIFF, its size, WAVE (bytes)."""
 
 _ENCODINGS: Final[Mapping[tuple[int, int], str]] = {
     (wav.PCM, 1): "pcm8",
@@ -34,7 +34,7 @@ _ENCODINGS: Final[Mapping[tuple[int, int], str]] = {
 
 
 class Stream:
-    """A leg's bytes, as samples in the internal form."""
+    """Turns a leg's bytes into samples in the internal form."""
 
     def __init__(self, rate: int, encoding: str = "pcm16") -> None:
         """Take bytes at *rate* Hz in an *encoding* of ``encoding``; raises AudioError."""
@@ -43,7 +43,7 @@ class Stream:
 
     @property
     def pending_us(self) -> int:
-        """How much sound is held back, in microseconds: what this leg adds to every wait."""
+        """Sound held back (µs): what this leg adds to every wait."""
         return self._resampler.pending_us
 
     def feed(self, data: bytes) -> Int16:
@@ -55,7 +55,7 @@ class Stream:
         return audio.join([self._take(part) for part in self._unwrap.feed(data)])
 
     def flush(self) -> Int16:
-        """Return what is still held back, without a spare byte, and be ready for another utterance."""
+        """Return what is still held back, and be ready for another utterance."""
         rest = audio.join([self._take(self._unwrap.end()), self._resampler.flush()])
         self.reset()
         return rest
@@ -80,7 +80,7 @@ class Stream:
         return self._resampler.feed(to_float(self._encoding.decode(data[:whole])))
 
     def _follow(self, form: wav.Format) -> Int16:
-        """Take what a header says for what comes next; return what was held back of what came before."""
+        """Adopt what a header says; return what was held back of the sound before it."""
         name = _ENCODINGS.get((form.codec, form.width))
         if name is None or form.channels != 1:
             self.reset()
@@ -97,7 +97,7 @@ class Stream:
 
 
 class Downstream:
-    """Samples in the internal form, as a leg's bytes."""
+    """Turns samples in the internal form into a leg's bytes."""
 
     def __init__(self, rate: int, encoding: str = "pcm16") -> None:
         """Give bytes at *rate* Hz in an *encoding* of ``encoding``; raises AudioError."""
@@ -106,7 +106,7 @@ class Downstream:
 
     @property
     def pending_us(self) -> int:
-        """How much sound is held back, in microseconds: what this leg adds to every wait."""
+        """Sound held back (µs): what this leg adds to every wait."""
         return self._resampler.pending_us
 
     def feed(self, samples: Int16) -> bytes:
@@ -118,18 +118,18 @@ class Downstream:
         return self._encoding.encode(self._resampler.flush())
 
     def reset(self) -> None:
-        """Forget what is held back: it was cut off before it was heard."""
+        """Drop what is held back, since it was cut before it was heard."""
         self._resampler.reset()
 
 
 class _Unwrap:
-    """Bytes of bare sound and of WAV files, taken apart into headers and sound."""
+    """Takes bytes of bare sound and WAV files apart into headers and sound."""
 
     def __init__(self) -> None:
         self._held = b""
         self._fresh = True
         self._left: int | None = None
-        """Bytes of sound left in the WAV we are in, as it declares; ``None`` outside, or if it does not."""
+        """Declared bytes of sound left in the current WAV; ``None`` outside one, or if none are declared."""
         self._pad = 0
 
     def feed(self, data: bytes) -> Iterator[wav.Header | bytes]:

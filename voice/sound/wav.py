@@ -19,40 +19,49 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PCM: Final = 1
+"""Codec number of linear integers."""
 FLOAT: Final = 3
+"""Codec number of floats."""
 ALAW: Final = 6
+"""Codec number of A-law."""
 MULAW: Final = 7
+"""Codec number of mu-law."""
 EXTENSIBLE: Final = 0xFFFE
+"""Codec number that says that the codec stands in the extension."""
 
 _CHUNK: Final = struct.Struct("<4sI")
 _FORMAT: Final = struct.Struct("<HHIIHH")
 _WIDTHS: Final[Mapping[int, tuple[int, ...]]] = {PCM: (1, 2, 3, 4), FLOAT: (4, 8), ALAW: (1,), MULAW: (1,)}
 _BY_DS64: Final = 0xFFFF_FFFF
-"""The size of a chunk whose size stands in the ds64 chunk (EBU Tech 3306)."""
+"""Size of a chunk whose size stands in the ds64 chunk (EBU Tech 3306)."""
 _SUBFORMAT: Final = 24
-"""Where an extensible fmt chunk names its codec."""
+"""Offset of the codec in an extensible fmt chunk (bytes)."""
 _TEXT: Final = bytes(range(0x20, 0x7F))
 _COMMON: Final = (b"fmt ", b"data", b"LIST", b"fact")
 _LEFTOVER: Final = 64
 """Bytes at the start of the samples that may be left over from a header."""
 _RUN: Final = 16
-"""So many bytes of text in a row are no sound."""
+"""Bytes of text in a row that are no sound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How the samples are written; ``width`` is bytes a sample, ``block`` bytes a frame."""
+    """How the samples are written."""
 
     codec: int
+    """Codec number."""
     channels: int
     rate: int
+    """Sample rate (Hz)."""
     width: int
+    """Bytes a sample."""
     block: int
+    """Bytes a frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the samples: their format, where they start, and how many bytes are declared."""
+    """What stands before the samples: their format, offset, and declared size in bytes."""
 
     format: Format
     start: int
@@ -70,7 +79,7 @@ class Wav:
 
 
 def begins(blob: bytes) -> bool:
-    """Say whether *blob* begins as a little-endian WAV file does."""
+    """Return whether *blob* begins as a little-endian WAV file does."""
     return blob[:4] in (b"RIFF", b"RF64") and blob[8:12] == b"WAVE"
 
 
@@ -127,7 +136,7 @@ def read_header(blob: bytes, where: str = "", *, whole: bool = False) -> Header 
 
 
 def is_chunks(blob: bytes, at: int) -> bool:
-    """Say whether what stands from *at* to the end of *blob* is chunks, or nothing, rather than sound."""
+    """Return whether *blob* holds only chunks, or nothing, from *at* on, rather than sound."""
     while at < len(blob):
         end = chunk_end(blob, at)
         if end is None:
@@ -137,7 +146,7 @@ def is_chunks(blob: bytes, at: int) -> bool:
 
 
 def chunk_end(blob: bytes, at: int) -> int | None:
-    """Return where the chunk at *at* ends, its pad byte included; ``None`` if no whole chunk stands there."""
+    """Return where the chunk at *at* ends, pad byte included; ``None`` if no whole chunk stands there."""
     if at + _CHUNK.size > len(blob):
         return None
     name, size = _CHUNK.unpack_from(blob, at)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.synthesizer import Synthesizer
 
 NAMES: Final = ("auto", "pyttsx3", "piper", "scripted")
+"""Names that may be chosen."""
 
 
 def choose(name: str = "auto", *, voice: str = "", rate: int = 200) -> tuple[Synthesizer, str]:
@@ -66,5 +67,5 @@ def _piper(model: str, rate: int) -> tuple[Synthesizer, str]:
 
 
 def _named(voice: str, rate: int, edition: str) -> str:
-    """Return a voice's name: whatever changes its sound changes it."""
+    """Return a voice's full name, in which everything stands that changes its sound."""
     return f"{voice}@{rate}, {edition}" if edition else f"{voice}@{rate}"

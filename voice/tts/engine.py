@@ -24,25 +24,27 @@ ENGINES: Final = {
     "pyttsx3": "turnbudget.voice.tts.pyttsx3:Pyttsx3",
     "piper": "turnbudget.voice.tts.piper:Piper",
 }
+"""Known engines: where the class of each stands."""
 
 
 _LENGTHS: Final = struct.Struct(">II")
 _MOST: Final = 64 * 1024 * 1024
-"""No message is longer: 64 MB is half an hour of sound; more is a stream out of step."""
+"""Longest message (bytes): 64 MB is half an hour of sound; more is a stream out of step."""
 
 
 class Raw(NamedTuple):
-    """Sound as the engine made it: full scale is ±1, ``rate`` is read from the sound, not from a setting."""
+    """Sound as the engine made it: full scale is ±1."""
 
     samples: npt.NDArray[np.float32]
     rate: int
+    """Sample rate, read from the sound and not from a setting (Hz)."""
 
 
 class Engine(Protocol):
     """One voice, used from one thread."""
 
     pace: float
-    """How long it takes for a text, against 200 words a minute."""
+    """How long it takes for a text, as a multiple of a voice with 200 words a minute."""
 
     def say(self, text: str) -> Raw:
         """Return *text* as sound; whatever it raises costs the worker its place."""

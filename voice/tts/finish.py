@@ -22,29 +22,37 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 LETTER_US: Final = 58_000
+"""Time that a letter takes at 200 words a minute (µs; 58 ms)."""
 DIGIT_US: Final = 290_000
+"""Time that a digit takes (µs; 290 ms)."""
 PAUSE_US: Final = 250_000
-"""A mark that ends a sentence or a clause inside the text."""
+"""Time that a mark inside the text takes (µs; 250 ms)."""
 TAIL: Final = audio.samples(50_000)
+"""Silence kept after the last audible sample (samples; 50 ms)."""
 LOUDEST: Final = 0.6
-"""RMS of full scale; speech stays below 0.3, samples read a byte off come near 0.6 and are noise."""
+"""RMS (of full scale) from which sound is noise: speech stays below 0.3, samples read a byte off near 0.6."""
 OFFSET: Final = 0.004
-"""A mean beyond this (−48 dBFS) is a DC offset, which would click at every join."""
+"""Mean (of full scale) from which sound has a DC offset, which would click at joins (0.004: −48 dBFS)."""
 EDITION: Final = 1
-"""Raised when the same raw sound leaves here sounding otherwise: sounds kept before that are not played."""
+"""Edition of this file's work; raise it when the same raw sound comes out differently, to drop kept
+sounds."""
 STRANGE: Final = 1.4
-"""Sound so much longer or shorter than its text suggests was made at another rate than it says."""
+"""Ratio to the expected length from which the sound's rate is doubted."""
 
 
 class Sound(NamedTuple):
-    """A finished sound, where it begins to be heard, and what was cut off before it."""
+    """A finished sound."""
 
     samples: Int16
+    """int16 at 16 kHz, trimmed and faded."""
     onset: int
+    """Index of the first audible sample."""
     padding_us: int
+    """Silence cut off before it (µs)."""
     doubt: str = ""
+    """What is doubtful about its length; '' if nothing."""
     cpu_us: int = 0
-    """What making it took of its worker's CPU."""
+    """CPU time of its worker that it cost (µs)."""
 
 
 def finish(samples: npt.NDArray[np.float32], rate: int, text: str, pace: float = 1.0) -> Sound:
@@ -68,19 +76,19 @@ def finish(samples: npt.NDArray[np.float32], rate: int, text: str, pace: float =
 
 
 def expected_us(text: str, pace: float = 1.0) -> int:
-    """Return how long *text* likely takes."""
+    """Return how long *text* likely takes (µs)."""
     letters, digits, marks = _count(text)
     return round(pace * (letters * LETTER_US + digits * DIGIT_US + marks * PAUSE_US))
 
 
 def shortest_us(text: str, pace: float = 1.0) -> int:
-    """Return what nobody speaks *text* faster than: a third of what it takes."""
+    """Return the shortest time in which *text* can be spoken: a third of the expected one (µs)."""
     letters, digits, _ = _count(text)
     return round(pace * (letters + digits) * LETTER_US / 3)
 
 
 def longest_us(text: str, pace: float = 1.0) -> int:
-    """Return what *text* cannot take longer than, letters spelled out included."""
+    """Return the longest time that *text* can take, spelled out letter by letter (µs)."""
     letters, digits, marks = _count(text)
     return round(pace * (1_000_000 + (letters + digits) * 600_000 + marks * 2 * PAUSE_US))
 
@@ -119,7 +127,7 @@ def _shape(sound: Int16) -> Int16:
 
 
 def _judge(sound: Int16, text: str, pace: float) -> str:
-    """Return what is doubtful about the length of *sound*, '' if nothing; raise if it cannot be *text*."""
+    """Return what is doubtful about the length of *sound*, '' if nothing; raises if it cannot be *text*."""
     took, likely = audio.us(sound.size), expected_us(text, pace)
     if not shortest_us(text, pace) <= took <= longest_us(text, pace):
         raise TtsError(f"{took // 1000} ms of sound cannot be {text[:40]!r}")

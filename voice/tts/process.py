@@ -46,21 +46,21 @@ if TYPE_CHECKING:
 
 
 LIMIT_US: Final = 2 * SECOND
-"""A render without a Budget of its own lasts no longer."""
+"""Longest render without a budget of its own (µs; 2 s)."""
 QUEUE: Final = 64
-"""So many calls may wait; more means that somebody forgot to ask what they need."""
+"""Renders that may wait; more means that somebody asks for sounds nobody needs."""
 ODD: Final = 3
-"""So many sounds of a strange length in a row are worth a warning; one is a strange text."""
+"""Sounds of a strange length in a row that are worth a warning; one is just a strange text."""
 PAUSE: Final = audio.samples(120 * MS)
-"""Between the pieces of a text that was too long for one render."""
+"""Silence between the pieces of a text that was too long for one render (samples; 120 ms)."""
 
 _log = logging.getLogger(__name__)
 
 
 LOAD_US: Final = 30 * clock.SECOND
-"""A worker that is not ready after so long never will be."""
+"""Longest wait for a worker to be ready (µs; 30 s)."""
 SAMPLE: Final = 2
-"""Bytes in a sample."""
+"""Length of a sample (bytes)."""
 
 
 class Patience(NamedTuple):
@@ -75,6 +75,7 @@ class Patience(NamedTuple):
 
 
 PATIENCE: Final = Patience()
+"""Patience with a voice of which nothing else is known."""
 
 
 class Child:
@@ -98,7 +99,7 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """The process id, once it is started."""
+        """The process id; ``None`` before the start."""
         return self._process.pid if self._process else None
 
     def start(self) -> Child:
@@ -111,7 +112,7 @@ class Child:
         return self
 
     def ask(self, text: str, patience_us: int) -> Sound:
-        """Return *text* as sound, or raise TtsError within *patience_us*; then this worker has ended."""
+        """Return *text* as sound; raises TtsError within *patience_us*, which ends this worker."""
         self._asked += 1
         try:
             with clock.alarm(patience_us, self.kill):
@@ -123,7 +124,7 @@ class Child:
             raise
 
     def kill(self) -> None:
-        """Kill the process, whatever it does; whoever waits for it reads an end of file."""
+        """Kill the process; whoever waits for it reads an end of file."""
         self._killed = True
         if self._process is not None:
             self._process.kill()
@@ -220,7 +221,7 @@ class _Ask(NamedTuple):
 
 
 class ProcessSynthesizer:
-    """A voice whose *engine* (see :func:`turnbudget.voice.tts.engine.load`) runs in worker processes."""
+    """A voice whose *engine* (:func:`turnbudget.voice.tts.engine.load`) runs in worker processes."""
 
     def __init__(
         self,
@@ -246,7 +247,7 @@ class ProcessSynthesizer:
         self._closed = False
         self._odd = 0
         self.replaced = 0
-        """Workers lost so far."""
+        """Number of workers lost so far."""
 
     async def warm(self) -> None:
         """Start both workers and wait until each has spoken; raises MissingEngine or TtsError."""
@@ -334,7 +335,7 @@ class ProcessSynthesizer:
         return asked.result()
 
     async def _drain(self, budget: Budget) -> None:
-        """Wait for the sound that nobody waits for any more; not long, for there is a spare."""
+        """Wait a little for a sound that nobody wants any more."""
         if self._asked is None:
             return
         child, sound = self._asked
@@ -347,7 +348,7 @@ class ProcessSynthesizer:
             raise self._late()
 
     def _settle(self, seat: _Seat, asked: asyncio.Future[Sound]) -> None:
-        """Know how an ask ended, whether or not anybody still waits for it."""
+        """Handle the end of an ask, whether or not anybody still waits for it."""
         if asked.exception() is not None:
             self._replace(seat)
 
@@ -368,7 +369,7 @@ class ProcessSynthesizer:
         return _Seat(child, self._run(child.start))
 
     def _run(self, work: Any, *arguments: Any) -> asyncio.Future[Any]:
-        """Run blocking *work* in a thread of ours; nobody has to wait for it."""
+        """Run blocking *work* in a thread of ours, whether or not anybody waits for it."""
         future = asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
         self._running.add(future)
         future.add_done_callback(self._ran)
@@ -383,7 +384,7 @@ class ProcessSynthesizer:
 
 
 def _unnamed(options: Mapping[str, Any]) -> str:
-    """Return a name for a voice that was given none: other options are another voice, and none is told."""
+    """Return a name, made of a checksum of *options*, for a voice that was given none."""
     if not options:
         return "default"
     settings = json.dumps(dict(options), sort_keys=True, default=repr)

@@ -29,14 +29,17 @@ from turnbudget.voice.tts.engine import Raw
 from turnbudget.voice.tts.finish import shortest_us
 
 SYSTEM: Final = ("libespeak-ng.so.1", "libespeak.so.1")
+"""Libraries of the system that pyttsx3 can drive."""
 PACKAGED: Final = "espeakng-loader"
+"""Package that brings espeak-ng."""
 LATE: Final = 30
 """Looks, 20 ms apart, at a file that is not there yet: drivers return before they have written."""
 REMEDY: Final = "pip install 'turnbudget[espeak]'"
+"""What to type where espeak-ng is missing."""
 
 
 def reachable() -> str:
-    """Return what pyttsx3 would speak with here, '' if there is nothing."""
+    """Return what pyttsx3 would speak with here; '' if there is nothing."""
     if importlib.util.find_spec("pyttsx3") is None:
         return ""
     if sys.platform != "linux":
@@ -51,7 +54,7 @@ def reachable() -> str:
 
 
 def edition() -> str:
-    """Return the versions of what would speak here: another one may sound otherwise."""
+    """Return the versions of what would speak here, since another one may sound different."""
     where = reachable()
     if not where:
         return ""
@@ -129,7 +132,7 @@ def _read(path: Path) -> Raw | None:
 
 
 def _espeak(where: str) -> ctypes.CDLL | None:
-    """Return the library that pyttsx3 will drive; loaded before it, the packaged one has its soname."""
+    """Return the library that pyttsx3 will drive, the packaged one loaded first."""
     if sys.platform != "linux":
         return None
     if PACKAGED not in where:

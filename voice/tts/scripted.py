@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 Fault: TypeAlias = Literal["raise", "hang", "empty"]
 
 PITCH_HZ: Final = 220
+"""Pitch of the tone (Hz)."""
 LEVEL: Final = 6_000
-"""−15 dBFS, about as loud as a voice on the telephone."""
+"""Amplitude of the tone (of 16 bits; −15 dBFS, about as loud as a voice on the telephone)."""
 LIMIT_US: Final = 2 * SECOND
+"""Longest render without a budget of its own (µs; 2 s)."""
 
 
 class ScriptedSynthesizer:
@@ -49,14 +51,14 @@ class ScriptedSynthesizer:
         self.name = name
         self.voice = voice
         self.rendered = 0
-        """Renders asked for so far."""
+        """Number of renders asked for so far."""
         self._cost_us = cost_us
         self._costs_us = tuple(costs_us)
         self._faults = dict(faults or {})
         self._lock = asyncio.Lock()
 
     async def warm(self) -> None:
-        """Return at once: there is nothing to load."""
+        """Do nothing: there is nothing to load."""
 
     async def render(self, text: str, budget: Budget | None = None) -> Speech:
         """Return a tone for *text* before *budget* ends (2 s if there is none); raises TtsError."""
@@ -76,7 +78,7 @@ class ScriptedSynthesizer:
         return Speech(text=text, samples=samples, onset=onset, voice=self.voice, cost_us=clock.now() - began)
 
     async def aclose(self) -> None:
-        """Return at once: there is nothing to end."""
+        """Do nothing: there is nothing to end."""
 
     async def _work(self, number: int) -> None:
         fault = self._faults.get(number)

@@ -36,15 +36,15 @@ class Speech:
 
 
 class Synthesizer(Protocol):
-    """A voice."""
+    """A speech synthesizer (TTS)."""
 
     name: str
-    """The engine, as the ledger names it."""
+    """Name of the engine, as the ledger tells it."""
     voice: str
-    """What can be heard of it: voice, rate, versions. Two that sound otherwise differ in it or in name."""
+    """Voice, rate and versions: two voices that sound different differ in it or in ``name``."""
 
     async def warm(self) -> None:
-        """Load the voice and render once, so that the first turn costs what the second does."""
+        """Load the voice and render once, so that the first turn costs no more than later ones."""
         ...
 
     async def render(self, text: str, budget: Budget | None = None) -> Speech:

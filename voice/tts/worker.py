@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.engine import Engine
 
 WARM: Final = "One moment, please."
+"""Text that is rendered at the start, to load everything."""
 WAITING: Final = 8
 """Requests read ahead; the parent sends one at a time."""
 

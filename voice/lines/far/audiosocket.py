@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 HEADER: Final = 3
+"""Length of a message's header (bytes)."""
 HALF_US: Final = 5_000
-"""How long Asterisk waits for the rest of a message."""
+"""Longest wait for the rest of a message (µs; 5 ms)."""
 WATCHDOG_US: Final = 2_000_000
+"""Time without a message after which the call is dropped (µs; 2 s)."""
 HOLDS: Final = 5
-"""Frames that wait to be played; more are lost."""
+"""Frames that may wait to be played; more are lost."""
 KINDS: Final = dict(
     zip(
         (8_000, 12_000, 16_000, 24_000, 32_000, 44_100, 48_000, 96_000, 192_000),
@@ -31,10 +33,11 @@ KINDS: Final = dict(
         strict=True,
     )
 )
+"""Kind of audio message, by sample rate."""
 
 
 class FarAudioSocket(FarSide):
-    """Asterisk's end of AudioSocket, and its caller; silence is sent as frames if it *transmits_silence*."""
+    """Asterisk, and a caller whose silence has no frames unless it *transmits_silence*."""
 
     def __init__(
         self, uuid: bytes, rate: int = 8_000, began_us: int = 0, *, transmits_silence: bool = False
@@ -44,18 +47,18 @@ class FarAudioSocket(FarSide):
         self._kind = KINDS[rate]
         self._held = bytearray()
         self._half_us: int | None = None
-        """By when the rest of a message has to be here."""
+        """By when the rest of a message must come (µs); ``None`` if none is owed."""
         self._active_us = began_us
         self._out.append(pack(">BH", 0x01, 16) + uuid)
 
     @property
     def next_us(self) -> int:
-        """When something happens next by itself."""
+        """When something happens next by itself (µs)."""
         due = min(self._tick_us, self._active_us + WATCHDOG_US)
         return due if self._half_us is None else min(due, self._half_us)
 
     def fail(self, code: int) -> None:
-        """Let Asterisk tell an error and close."""
+        """Send an error and close."""
         self._out.append(pack(">BHB", 0xFF, 1, code))
         self._close(f"error {code:#04x}")
 

@@ -18,19 +18,24 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 QUEUE: Final = 1_000
+"""Frames that fit into the queue; more are lost."""
 XOFF: Final = 900
+"""Frames in the queue at which MEDIA_XOFF is sent."""
 XON: Final = 800
+"""Frames in the queue at which MEDIA_XON is sent."""
 LONGEST_TEXT: Final = 128
+"""Longest control message that is taken (bytes)."""
 LONGEST: Final = 65_535
-"""A message as long as this, with its header, ends the call (AST_WEBSOCKET_MAX_RX_PAYLOAD_SIZE)."""
+"""Length with header at which a message ends the call (bytes; AST_WEBSOCKET_MAX_RX_PAYLOAD_SIZE)."""
 HEADER: Final = 8
-"""Bytes of a masked client's header that count as well, for a message of 126 to 65,535."""
+"""Length of a masked client's header for a message of 126 to 65,535 bytes, which counts as well."""
 FORMATS: Final = {
     "ulaw": ("mulaw", 8_000),
     "alaw": ("alaw", 8_000),
     "slin": ("pcm16", 8_000),
     "slin16": ("pcm16", 16_000),
 }
+"""Encoding and rate of each codec."""
 
 
 class FarChanWebsocket(FarSide):
@@ -46,7 +51,7 @@ class FarChanWebsocket(FarSide):
         channel: str = "1796031636.14",
         variables: dict[str, str] | None = None,
     ) -> None:
-        """Connect at *began_us*, and say what the media will be; *plain* for text instead of JSON."""
+        """Connect at *began_us* and tell the media's form; *plain* is text instead of JSON."""
         name, rate = FORMATS[form]
         super().__init__(rate, began_us, transmits_silence=transmits_silence)
         self._encoding = called(name)
@@ -70,7 +75,7 @@ class FarChanWebsocket(FarSide):
 
     @property
     def length(self) -> int:
-        """Frames in the queue."""
+        """Number of frames in the queue."""
         return -(-self.playout.queued // self.frame)
 
     def _take(self, message: Message, now: int) -> None:  # noqa: ARG002 - it has no watchdog
@@ -85,7 +90,7 @@ class FarChanWebsocket(FarSide):
             self._queue(message)
 
     def _queue(self, data: bytes) -> None:
-        """Cut *data* into frames; what is over waits for more while buffering, and is lost otherwise."""
+        """Cut *data* into frames; what is left waits while buffering, and is lost otherwise."""
         data = (self._left if self._buffering else b"") + data
         whole = len(data) - len(data) % self._size
         for start in range(0, whole, self._size):
@@ -143,7 +148,7 @@ class FarChanWebsocket(FarSide):
                 self._refuse(f"command {command!r} unknown")
 
     def _stop(self, key: str) -> None:
-        """Queue what is left as a frame, short of sound but not of time, and the completion behind it."""
+        """Queue what is left as a frame of full length, and the completion behind it."""
         self._buffering = False
         if self._left:
             sound = self._encoding.decode(self._left)

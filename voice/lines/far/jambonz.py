@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 FIRST_WAIT: Final = 1_280
+"""Samples that are waited for before the first playing."""
 WAIT: Final = 640
-"""Samples, at any rate, that are waited for."""
+"""Samples that are waited for before later playing, at any rate."""
 MARKS: Final = 30
 """Marks that may be pending; more are thrown away."""
 MARKER: Final = -1
+"""Sample value that stands for a mark."""
 
 
 class FarJambonz(FarSide):
-    """Jambonz's end of a call, and its caller; *metadata* is what the verb's says beside the call's own."""
+    """FreeSWITCH and its caller; *metadata* is the verb's, besides the call's own."""
 
     def __init__(
         self, rate: int = 8_000, began_us: int = 0, *, metadata: dict[str, str] | None = None
@@ -41,9 +43,9 @@ class FarJambonz(FarSide):
         self._wait = FIRST_WAIT
         self._waiting: Int16 = silence(0)
         self._coming: list[str] = []
-        """Marks that no sound has followed."""
+        """Marks that no sound has followed yet."""
         self._pending: list[str] = []
-        """Marks that a −1 stands for."""
+        """Marks for which a −1 stands in the queue."""
         self._swallows = 0
         self._kills = False
         call = {

@@ -18,20 +18,22 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 TICK_US: Final = 20_000
+"""Interval at which a far side acts (µs; 20 ms)."""
 TICKS_A_SECOND: Final = 50
+"""Ticks a second."""
 
 
 class FarSide(ABC):
-    """A carrier and its caller; what a carrier makes of messages its own file says."""
+    """A carrier and its caller; what it makes of our messages is in the carrier's own file."""
 
     def __init__(self, rate: int, began_us: int, *, transmits_silence: bool) -> None:
-        """Begin at *began_us*; a caller who says nothing sends frames if the carrier *transmits_silence*."""
+        """Begin at *began_us*; if it *transmits_silence*, a silent caller still sends frames."""
         self.rate = rate
         self.frame = rate // TICKS_A_SECOND
         self.closed = ""
-        """Why the socket is closed; empty while it is open."""
+        """Why the socket is closed; '' while it is open."""
         self.refused: list[str] = []
-        """What of ours the carrier did not take, and why; the last hundred."""
+        """What of ours the carrier did not take, and why (the last hundred)."""
         self.playout = FarPlayout(self.frame)
         self._transmits_silence = transmits_silence
         self._tick_us = began_us + TICK_US
@@ -40,7 +42,7 @@ class FarSide(ABC):
 
     @property
     def next_us(self) -> int:
-        """When something happens next by itself."""
+        """When something happens next by itself (µs)."""
         return self._tick_us
 
     def say(self, sound: Int16) -> None:
@@ -52,18 +54,18 @@ class FarSide(ABC):
         self._out += self._pressed(digit)
 
     def hang_up(self) -> None:
-        """Let the caller hang up: the socket ends, and nothing is said of it."""
+        """Let the caller hang up, which just ends the socket."""
         self._close("the caller hung up")
 
     def advance(self, now: int) -> list[Message]:
-        """Let the time until *now* pass; return what the far side has to say to us."""
+        """Let the time until *now* pass; return the messages to us."""
         while not self.closed and self.next_us <= now:
             self._happen(self.next_us)
         said, self._out = self._out, []
         return said
 
     def receive(self, message: Message, now: int) -> None:
-        """Take what we sent, which arrives at *now*."""
+        """Take a message of ours that arrives at *now*."""
         self._out = self.advance(now)
         if not self.closed:
             self._take(message, now)
@@ -73,7 +75,7 @@ class FarSide(ABC):
         self._tick(now)
 
     def _tick(self, now: int) -> None:  # noqa: ARG002 - a carrier with a watchdog asks for it
-        """Send a frame of the caller's, play one of ours."""
+        """Send a frame of the caller's and play one of ours."""
         if self._says or self._transmits_silence:
             self._out += self._spoken(self._says.popleft() if self._says else silence(self.frame))
         self._tick_us += TICK_US
@@ -86,27 +88,27 @@ class FarSide(ABC):
         self.closed = self.closed or why
 
     def _passed(self, marks: list[str]) -> None:  # noqa: B027 - a carrier without marks tells none
-        """Tell that *marks* were passed."""
+        """Send what tells that *marks* were passed."""
 
     @abstractmethod
     def _take(self, message: Message, now: int) -> None:
-        """Do what a message of ours asks for."""
+        """Act on a message of ours."""
 
     @abstractmethod
     def _spoken(self, frame: Int16) -> list[Message]:
-        """Return the caller's *frame* as the carrier sends it."""
+        """Return the messages that carry the caller's *frame*."""
 
     @abstractmethod
     def _pressed(self, digit: str) -> list[Message]:
-        """Return a key of the caller's as the carrier tells it."""
+        """Return the messages that tell of a key of the caller's."""
 
 
 KEPT: Final = 15_000
-"""Frames heard that are kept until they are asked for: five minutes."""
+"""Frames heard that are kept until they are asked for (5 min)."""
 
 
 class FarPlayout:
-    """A queue of sound and marks, heard ``frame`` samples a tick."""
+    """A queue of sound and marks, of which ``frame`` samples are heard each tick."""
 
     def __init__(self, frame: int) -> None:
         self._frame = frame
@@ -117,7 +119,7 @@ class FarPlayout:
         self.played = 0
         """Samples of ours that were heard, fillers not counted."""
         self.lost = 0
-        """Samples of ours that never will be."""
+        """Samples of ours that will never be heard."""
 
     def add(self, sound: Int16) -> None:
         """Put *sound* at the end of the queue."""
@@ -129,7 +131,7 @@ class FarPlayout:
         self._queue.append(name)
 
     def tick(self) -> list[str]:
-        """Let the caller hear the next frame; return the marks that were passed before its last sample."""
+        """Play the next frame; return the marks that were passed before its last sample."""
         marks: list[str] = []
         frame: list[Int16] = []
         need = self._frame
@@ -156,7 +158,7 @@ class FarPlayout:
         return marks
 
     def heard(self) -> Int16:
-        """Return what was heard since this was last asked, silence included."""
+        """Return what was heard since the last call, silence included."""
         sound = join(list(self._heard))
         self._heard.clear()
         return sound

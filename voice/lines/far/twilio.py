@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 BINARY: Final = "31950: a binary message"
+"""Why a binary message is refused."""
 INVALID: Final = "31951: a wrong message"
+"""Why a wrong message is refused."""
 MULTIPLE: Final = 320
-"""Bytes of which a piece has to be a multiple, where it has to be of a size at all."""
+"""Number of bytes of which a piece must be a multiple, for vendors that want pieces of one size."""
 _KNOWN: Final = frozenset({"event", "media", "mark", "name", "dtmf"})
 _MEDIA: Final = frozenset({"payload", "contentType", "sampleRate"})
 
 
 @dataclass(frozen=True, slots=True)
 class FarCall:
-    """What a simulated call says of itself; encoding and rate are the vendor's own if not said."""
+    """What a simulated call says of itself; encoding and rate default to the vendor's own."""
 
     call: str = "CA00000000000000000000000000000001"
     stream: str = "MZ00000000000000000000000000000001"
@@ -51,7 +53,7 @@ class FarTwilio(FarSide):
     """The far end of a Twilio media stream: a carrier as *vendor* describes one, its caller, their *call*."""
 
     def __init__(self, vendor: Vendor = TWILIO, call: FarCall | None = None, began_us: int = 0) -> None:
-        """Connect at *began_us*, and say what is said at the start; raises AudioError if nobody speaks so."""
+        """Connect at *began_us* and send the start; raises AudioError if nobody speaks so."""
         self._vendor = vendor
         self._call = call or FarCall()
         self._form: dict[str, object] = {
@@ -63,7 +65,7 @@ class FarTwilio(FarSide):
             raise AudioError(law.why)
         super().__init__(rate, began_us, transmits_silence=True)
         self.keys: list[str] = []
-        """The keys whose tones we had played."""
+        """Keys whose tones we had played."""
         self._law = law
         self._began_us = began_us
         self._sequence = self._chunk = 0
@@ -79,7 +81,7 @@ class FarTwilio(FarSide):
         self._start()
 
     def hang_up(self) -> None:
-        """Let the caller hang up: most say ``stop`` before the socket closes, some only close it."""
+        """Let the caller hang up: most vendors say ``stop`` before the socket closes."""
         if self._vendor.stops and not self.closed:
             self._say("stop", {"stop": {self._vendor.call: self._call.call}})
         super().hang_up()
@@ -105,7 +107,7 @@ class FarTwilio(FarSide):
         self._say("start", {"start": start, **beside})
 
     def _spoken(self, frame: Int16) -> list[Message]:
-        """Return the caller's next media, if there is enough for a message of this vendor's."""
+        """Return the caller's next media, once there is enough for a message of this vendor's."""
         self._unsaid.append(frame)
         if len(self._unsaid) * TICK_US < self._vendor.media_us:
             return []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 QUEUE: Final = 3_072
-"""Messages that are buffered, about 60 s."""
+"""Messages that are buffered (about 60 s)."""
 
 
 class FarVonage(FarSide):
