@@ -1,4 +1,4 @@
-"""turnbudget: voice agents that answer in time.
+"""Voice agents that answer in time.
 
 A turn has 800 ms, from the caller's last voiced sample to our first audible one, and its ledger says where
 each of them went. Every public name is imported from here and loads what it needs when it is first used;

@@ -1,4 +1,4 @@
-"""Testing a voice agent: a stage for whole calls, scripted parts, simulated callers, conformance kits.
+"""Test a voice agent: a stage for whole calls, scripted parts, simulated callers, conformance kits.
 
 In virtual time a call of minutes takes milliseconds and is the same on every run. Every name is imported
 from here and loads what it needs when it is first used.
