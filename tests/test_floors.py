@@ -48,7 +48,7 @@ ROOMS = {
         "__main__",
     ),
     "turnbudget/serving": (
-        "admission ending state",
+        "admission database ending",
         "config events",
         "after doors journal",
         "connection",

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.connection import Connection
     from turnbudget.serving.doors.door import Door, Guest
+    from turnbudget.serving.doors.once import OnceStore
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening, Watcher
     from turnbudget.serving.journal import Journal
-    from turnbudget.serving.state import OnceStore
     from turnbudget.voice.lines.dialect import CallInfo
     from turnbudget.voice.time.crew import Crew
 

@@ -23,12 +23,12 @@ from turnbudget.serving.after.webhooks import HttpPost, Webhooks
 from turnbudget.serving.app import Listening, make_app
 from turnbudget.serving.config import load
 from turnbudget.serving.doors.door import Door
+from turnbudget.serving.doors.once import OnceStore
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.doors.tenants import Rooms, Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
 from turnbudget.serving.recovery import Recovery
-from turnbudget.serving.state import OnceStore
 from turnbudget.settings.compose import open_studio
 from turnbudget.voice.errors import TurnbudgetError
 from turnbudget.voice.time import clock

@@ -11,11 +11,11 @@ from turnbudget.runs.records import Engine
 from turnbudget.serving.config import FloorConfig, ServeTable, TenantTable
 from turnbudget.serving.connection import Connection
 from turnbudget.serving.doors.door import Door, Guest
+from turnbudget.serving.doors.once import OnceStore
 from turnbudget.serving.doors.passes import Passes
 from turnbudget.serving.doors.tenants import Room, Tenants
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.floor import Floor
-from turnbudget.serving.state import OnceStore
 from turnbudget.settings.answering import Answering
 from turnbudget.testing.tones import tone_of
 from turnbudget.voice.call.responder import Reply

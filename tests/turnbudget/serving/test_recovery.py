@@ -19,11 +19,11 @@ from surroundings import INFO, ROWS, SECRET, TOKEN, Scripted, began, record, wav
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.webhooks import Webhooks
 from turnbudget.serving.config import WebhookTable
+from turnbudget.serving.database import Hold
 from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.events import CallBegan
 from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Journal
 from turnbudget.serving.recovery import DIED, Left, Recovery, mend
-from turnbudget.serving.state import Hold
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew

@@ -13,8 +13,8 @@ import pytest
 from floors import QUICK, until
 
 from turnbudget.commands.serve import log_handler
+from turnbudget.serving.doors.once import OnceStore
 from turnbudget.serving.doors.passes import Passes
-from turnbudget.serving.state import OnceStore
 from turnbudget.serving.workers import Shared, Supervisor, told
 from turnbudget.settings.config import dump
 from turnbudget.voice.errors import UsageError

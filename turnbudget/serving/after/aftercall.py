@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from turnbudget.runs.folder import place
+from turnbudget.serving.after.messages import LARGEST
 from turnbudget.serving.after.vcon import Closed, content_hash, vcon
 from turnbudget.serving.ending import disposition, handover, reason
 from turnbudget.serving.events import CallBegan, CallEnded
-from turnbudget.serving.state import LARGEST
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 

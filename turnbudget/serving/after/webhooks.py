@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import aiohttp
 import msgspec
 
-from turnbudget.serving.state import Message, MessageStore
+from turnbudget.serving.after.messages import Message, MessageStore
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew

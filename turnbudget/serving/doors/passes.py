@@ -19,7 +19,7 @@ import msgspec
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from turnbudget.serving.state import OnceStore
+    from turnbudget.serving.doors.once import OnceStore
 
 LIFE_US: Final = 60 * clock.SECOND
 """How long a carrier may take to open the socket."""

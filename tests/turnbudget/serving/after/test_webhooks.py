@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from surroundings import SECRET, Scripted, listening
 
+from turnbudget.serving.after.messages import MessageStore
 from turnbudget.serving.after.webhooks import GIVE_UP_S, HttpPost, Webhooks, is_signed, now_s, sign
 from turnbudget.serving.config import CrmTable, WebhookTable
-from turnbudget.serving.state import MessageStore
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND

@@ -1,20 +1,17 @@
-"""What was written survives whoever wrote it, two who write wait for each other, and none grows for ever."""
+"""A message that was written survives whoever wrote it; a database never grows without bound."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
+from stored import python, refusing
 
-from turnbudget.serving import state
-from turnbudget.serving.state import KEPT_US, LARGEST, MOST_FACTS, Message, MessageStore, OnceStore
-from turnbudget.voice.time import clock
+from turnbudget.serving.after import messages
+from turnbudget.serving.after.messages import LARGEST, Message, MessageStore
 
 
 def message(number=1, **how):
@@ -29,32 +26,6 @@ def store(folder):
     """The messages in *folder*."""
     with contextlib.closing(MessageStore(folder)) as opened:
         yield opened
-
-
-@contextlib.contextmanager
-def refusing(one):
-    """Let the disk under the store *one* take nothing more: SQLite says that it is full."""
-    connection = one._database._connection
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    connection.execute(f"PRAGMA max_page_count={pages}")
-    yield
-    connection.execute("PRAGMA max_page_count=1000000")
-
-
-@contextlib.contextmanager
-def python(code, *arguments):
-    """Another process of ours that runs *code*."""
-    with subprocess.Popen(  # noqa: S603 - our own interpreter, and the code above
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-
-
-# --- messages --------------------------------------------------------------------------------------
 
 
 def test_messages_come_back_whole_the_oldest_first(tmp_path):
@@ -101,7 +72,7 @@ def test_who_begins_to_deliver_takes_no_message_away_that_another_is_writing(tmp
 
 
 def test_of_too_many_the_oldest_go_and_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "MOST_MESSAGES", 3)
+    monkeypatch.setattr(messages, "MOST", 3)
     with store(tmp_path) as bag:
         for number in range(5):
             bag.put(message(number))
@@ -132,7 +103,7 @@ def test_one_at_a_time_delivers_and_a_killed_one_lets_go(tmp_path):
     """Killed with SIGKILL between writing and sending: the next finds everything, and the lock free."""
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from turnbudget.serving.state import Message, MessageStore\n"
+        "from turnbudget.serving.after.messages import Message, MessageStore\n"
         "bag = MessageStore(Path(sys.argv[1])); assert bag.hold()\n"
         "for n in range(50): bag.put(Message(id=f'm{n}', tenant='bank', body='{}', created_s=n, due_s=n))\n"
         "print('held', flush=True); sys.stdin.readline(); os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -153,7 +124,7 @@ def test_who_is_killed_in_the_middle_of_writing_loses_nothing_written_and_leaves
     """SIGKILL comes while messages of 200 kB are written one behind the other."""
     code = (
         "import itertools, sys; from pathlib import Path\n"
-        "from turnbudget.serving.state import Message, MessageStore\n"
+        "from turnbudget.serving.after.messages import Message, MessageStore\n"
         "bag = MessageStore(Path(sys.argv[1]))\n"
         "for n in itertools.count():\n"
         "    body = f'{n:08d}' * 25_000\n"
@@ -228,106 +199,3 @@ def test_a_folder_that_was_taken_away_is_an_error_until_it_is_back(tmp_path):
         (tmp_path / "away").rename(tmp_path / "bag")
         bag.put(message(2))
         assert [one.id for one in bag.look()] == ["m1", "m2"]
-
-
-# --- facts that may be used once -------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def facts(folder=None):
-    """The facts in *folder*, or in memory."""
-    with contextlib.closing(OnceStore(folder)) as opened:
-        yield opened
-
-
-async def test_a_fact_is_kept_once_and_taken_once(tmp_path):
-    for folder in (None, tmp_path / "facts"):
-        with facts(folder) as once:
-            assert once.put("key", "one")
-            assert not once.put("key", "two")
-            assert once.look("key") == "one"
-            assert once.take("key") == "one"
-            assert once.take("key") is None
-            assert once.put("key", "three")
-            assert once.put("what \udcff a header may hold", "\udcff")
-            assert once.take("what \udcff a header may hold") == "\udcff"
-
-
-def test_of_two_processes_that_put_and_take_the_same_facts_one_gets_each(tmp_path):
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from turnbudget.serving.state import OnceStore; from turnbudget.voice.time import clock\n"
-        "async def run():\n"
-        "    once = OnceStore(Path(sys.argv[1])); print('there', flush=True); sys.stdin.readline()\n"
-        "    put = [n for n in range(300) if once.put(f'{n}', 'x')]\n"
-        "    took = [n for n in range(1000, 1300) if once.take(f'{n}') is not None]\n"
-        "    print(put, flush=True); print(took, flush=True); once.close()\n"
-        "clock.run(run(), 'wall')\n"
-    )
-
-    async def lay():
-        with facts(tmp_path) as once:
-            assert all(once.put(f"{number}", "x") for number in range(1_000, 1_300))
-
-    clock.run(lay(), "wall")
-    with python(code, tmp_path) as one, python(code, tmp_path) as other:
-        both = [one, other]
-        assert [process.stdout.readline() for process in both] == ["there\n"] * 2
-        for process in both:
-            process.stdin.write("\n")
-            process.stdin.flush()
-        told = [process.communicate()[0].splitlines() for process in both]
-    for line, wanted in ((0, range(300)), (1, range(1_000, 1_300))):
-        got = [int(number) for lines in told for number in lines[line].strip("[]").split(", ") if number]
-        assert sorted(got) == list(wanted)
-
-
-async def test_a_disk_that_takes_no_more_costs_no_call(tmp_path, caplog):
-    """What one worker is told is kept by that worker, and the log has a line of it."""
-    with facts(tmp_path) as once:
-        assert once.put("before", "one")
-        assert once.put("expected", "two")
-        with refusing(once):
-            for number in range(200):  # until no page has room
-                once.put(f"{number}", "x" * 1_000)
-            assert once.put("after CA1", "+15550123" * 1_000)
-            assert once.put("after CA2", "+15550124")
-            assert not once.put("after CA1", "+15550125")
-            once._database._connection.execute("PRAGMA query_only=ON")
-            assert once.take("expected") == "two"
-            assert once.take("expected") is None
-            assert once.look("expected") is None
-            once._database._connection.execute("PRAGMA query_only=OFF")
-        assert not once.put("after CA1", "+15550125"), "there is room again, and it is known still"
-        assert once.look("after CA1") == once.take("after CA1") == "+15550123" * 1_000
-        assert once.take("after CA1") is None
-        assert once.take("before") == "one"
-        assert once.take("expected") is None
-        assert once.put("expected", "three")
-        assert once.take("expected") == "three"
-    assert [record.message for record in caplog.records] == [
-        "facts are not shared with other workers: database or disk is full"
-    ]
-
-
-async def test_a_folder_that_cannot_be_is_one_line_and_facts_stay_in_memory(caplog):
-    with facts(Path("/dev/null/facts")) as once:
-        assert once.put("key", "one")
-        assert not once.put("key", "two")
-        assert once.take("key") == "one"
-        assert once.take("key") is None
-    [line] = [record.message for record in caplog.records]
-    assert line.startswith("facts are not shared with other workers: ")
-
-
-async def test_facts_that_nobody_takes_are_forgotten(tmp_path):
-    for folder in (None, tmp_path):
-        with facts(folder) as once:
-            once.put("old")
-            await clock.sleep(KEPT_US + 1)
-            assert once.look("old") is None
-            assert once.put("old")
-            for number in range(MOST_FACTS + 10):
-                once.put(f"{number}")
-            count = once._database._connection.execute("SELECT count(*) FROM facts").fetchone()[0]
-            assert count <= MOST_FACTS == 20_000
