@@ -105,7 +105,9 @@ class Database:
         return connection
 
     def _connected(self) -> sqlite3.Connection:
-        if self._place:  # nobody else may read it, nor the files beside it, which SQLite makes like it
+        if self._place and not self._place.exists():
+            # Nobody else may read it, nor the files beside it, which SQLite makes like it. One that exists is
+            # not opened here: closing it would drop the locks of every connection of this process.
             os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(
             self._place or ":memory:", timeout=WAIT_S, isolation_level=None, check_same_thread=False
@@ -121,7 +123,7 @@ class Database:
         return connection
 
     def _set_aside(self, why: str) -> None:
-        """Rename the files of a broken database."""
+        """Rename the files of a broken database; who has it open sees that, and opens the new one."""
         place = self._place
         if place is None:
             return
