@@ -19,7 +19,7 @@ from turnbudget.agents.filling import asks
 from turnbudget.agents.phrases import words_in
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.errors import ConfigError
-from turnbudget.voice.words.sentences import split
+from turnbudget.voice.language.sentences import split
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -19,10 +19,10 @@ from turnbudget.agents.phrases import found, patterns
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.call.ledger import Lane
 from turnbudget.voice.call.responder import Reply, nothing
+from turnbudget.voice.language.sentences import Sentences
+from turnbudget.voice.language.text import same
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
-from turnbudget.voice.words.same import same
-from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     import asyncio

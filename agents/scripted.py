@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.text import same
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ import soxr
 
 from turnbudget.voice.asr.choose import ENGINES, choose
 from turnbudget.voice.asr.reference import WordErrors, word_errors
-from turnbudget.voice.asr.text import is_words
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import nearest_rank

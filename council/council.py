@@ -20,8 +20,8 @@ from turnbudget.council.convene import LeftBehind, convene, dismiss, seated, wor
 from turnbudget.council.dialogue import Deeds, Dialogue
 from turnbudget.council.refine import refined
 from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.language.text import same
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

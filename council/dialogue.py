@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.agent import PERSON, Context
 from turnbudget.council.convene import RESULT, dismiss, words
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     import asyncio

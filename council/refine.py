@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.backends.backend import Message, Prompt
 from turnbudget.council.convene import dismiss, words
+from turnbudget.voice.language.sentences import Sentences
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Sequence

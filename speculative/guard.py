@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
-from turnbudget.voice.words.same import same
+from turnbudget.voice.language.text import same
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

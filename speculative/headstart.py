@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from turnbudget.speculative.spend import Words, silence
 from turnbudget.voice.errors import ComponentError
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,9 +21,9 @@ from turnbudget.voice.call.ledger import Guess, Ledger
 from turnbudget.voice.call.responder import Foresees, Reply
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.hearing.end_of_turn import LISTENS_US
+from turnbudget.voice.language.text import same
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.words.same import same
 
 if TYPE_CHECKING:
     import asyncio

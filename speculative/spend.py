@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.voice.words.openend import open_end
+from turnbudget.voice.language.openend import open_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct, to_builtins, toml
 
-from turnbudget.voice.words.same import normal
+from turnbudget.voice.language.text import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

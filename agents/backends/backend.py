@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from turnbudget.voice.errors import ComponentError, ConfigError
+from turnbudget.voice.language.sentences import Sentences
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from turnbudget.agents.backends.backend import LOST, BackendError, Delta
+from turnbudget.voice.language.sentences import Sentences
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.time.crew import Crew
-from turnbudget.voice.words.sentences import Sentences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator

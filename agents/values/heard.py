@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.voice.asr.numbers import read_numbers
-from turnbudget.voice.asr.text import spoken
-from turnbudget.voice.words.openend import open_end
+from turnbudget.voice.language.numbers import read_numbers
+from turnbudget.voice.language.openend import open_end
+from turnbudget.voice.language.text import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from turnbudget.voice.words.openend import OpenEnd
+    from turnbudget.voice.language.openend import OpenEnd
 
 _BRACKETED: Final = re.compile(r"\((\d+)\)")
 _BROKEN: Final = re.compile(r"\b[\w']+~|\b\w+-(?=\s|$)")

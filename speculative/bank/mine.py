@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnbudget.speculative.bank import callers
-from turnbudget.speculative.bank.acts import Acts
+from turnbudget.speculative.bank import learn
 from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State
 from turnbudget.speculative.bank.calibration import Trial, calibrated
 from turnbudget.speculative.bank.endings import learned
-from turnbudget.speculative.bank.exchange import Exchange, Turns, exchanges
 from turnbudget.speculative.bank.guess import Guesser
-from turnbudget.speculative.bank.moves import Move, moves, told_something
-from turnbudget.speculative.bank.rehearse import trials
-from turnbudget.speculative.bank.slots import Slot, named, told
-from turnbudget.speculative.bank.templates import Said, Template, template
-from turnbudget.speculative.bank.words import CHOICES, Classes, answered, content
+from turnbudget.speculative.bank.learn import Said, Template, template
+from turnbudget.speculative.bank.moves import Acts, Move, moves, told_something
+from turnbudget.speculative.bank.rehearse import Exchange, Turns, exchanges, trials
+from turnbudget.speculative.bank.words import CHOICES, Classes, Slot, answered, content, named, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,8 +174,8 @@ def _bank(learning: Learning, dialogues: int) -> Bank:
         if not name or len(seen) < LEAST:
             continue
         states.append(_state(name, learning))
-        found = callers.groups((each.said, each.act) for each in seen)
-        for caller, examples in callers.examples(found, EXAMPLES).items():
+        found = learn.groups((each.said, each.act) for each in seen)
+        for caller, examples in learn.examples(found, EXAMPLES).items():
             if examples:
                 count = found[caller].replies.total()
                 all_callers.append(Caller(state=name, name=caller, count=count, examples=examples))
@@ -205,7 +202,7 @@ def _state(name: str, learning: Learning) -> State:
 def _replies(  # noqa: PLR0913, PLR0917 - a reply is made of all these
     state: str,
     caller: str,
-    group: callers.Group,
+    group: learn.Group,
     seen: Sequence[Seen],
     texts: Mapping[str, Template],
     learning: Learning,

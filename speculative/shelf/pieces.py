@@ -1,6 +1,6 @@
 """What the shelf goes by: the pieces a reply is rendered in, to the letter but for white space.
 
-The turn cuts a reply with :mod:`turnbudget.voice.words.text` and :mod:`turnbudget.voice.words.sentences`; so
+The turn cuts a reply with ``speakable`` and ``sentences`` of :mod:`turnbudget.voice.language`; so
 does this. A longer text is there when all of its pieces are, and sounds like them one after another.
 """
 
@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turnbudget.voice.errors import TtsError
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time.clock import MS
 from turnbudget.voice.tts.synthesizer import Speech
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

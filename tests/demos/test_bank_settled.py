@@ -7,9 +7,9 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnbudget.demos.bank.bank import open_bank
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.crew import Crew

@@ -6,9 +6,9 @@ import asyncio
 from contextlib import suppress
 
 from turnbudget.voice.call.responder import Reply
+from turnbudget.voice.language.text import same
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.words.same import same
 
 
 class Guesses:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.recorded import harper, wanted
 from turnbudget.recorded.wanted import TASKS, Wanted
-from turnbudget.voice.asr.text import is_words, spoken
 from turnbudget.voice.call.ledger import Ledger
 from turnbudget.voice.call.responder import Question, Said
 from turnbudget.voice.errors import UsageError
+from turnbudget.voice.language.text import is_words, spoken
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.crew import Crew

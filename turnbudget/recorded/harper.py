@@ -14,9 +14,9 @@ import msgspec
 from turnbudget.recorded.conversation import Conversation, Segment
 from turnbudget.recorded.wanted import told
 from turnbudget.runs.names import legible
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import UsageError
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.recording import misdeclared_rate, read
 from turnbudget.voice.time import clock

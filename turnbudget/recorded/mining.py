@@ -2,8 +2,8 @@
 
 A turn is one of the caller's that an agent answered; it is a **hit** if the bank has a reply that passes the
 threshold and the guard. A hit is **wrong** if a human reader would say that the reply does not fit there.
-The judge is mechanical (:mod:`turnbudget.speculative.bank.judge`): what it finds to fit is counted as such,
-all else counts as wrong and is printed for a person to judge.
+The judge is mechanical (:mod:`turnbudget.speculative.bank.rehearse`): what it finds to fit is counted as
+such, all else counts as wrong and is printed for a person to judge.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from turnbudget.recorded.texts import Text, texts
 from turnbudget.speculative.bank import bank as banks
 from turnbudget.speculative.bank.calibration import reliability
 from turnbudget.speculative.bank.endings import Endings, prefixes
-from turnbudget.speculative.bank.exchange import exchanges
 from turnbudget.speculative.bank.guess import Guesser
 from turnbudget.speculative.bank.match import THRESHOLD, Match
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, rehearse
+from turnbudget.speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, exchanges, rehearse
 from turnbudget.voice.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ The rule, by the procedure of the bank in the recordings (HarperValleyBank, arXi
 *task* — by what the **human agent** says, which our agents never hear: each task has words of its own
 (:data:`TASKS`); the task with most of them, and where the agent says none of them, by both sides' words.
 
-*slots* — by the **caller's** words, with numbers as :func:`turnbudget.voice.asr.text.normalise` writes them:
+*slots* — by the **caller's** words, with numbers as ``voice.language.text.normalise`` writes them:
 
 - card, account, day: the last one named;
 - amount: the last number before "dollar"; else the last number in a reply to a question for an amount;
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz
 
-from turnbudget.voice.asr.text import is_words, normalise
+from turnbudget.voice.language.text import is_words, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turnbudget.voice.words.same import same
+from turnbudget.voice.language.text import same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

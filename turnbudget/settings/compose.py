@@ -23,14 +23,14 @@ from turnbudget.voice.call.responder import Foresees
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.language.phrases_heard import word_classes
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.named import is_spec
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Cost, Forecast
 from turnbudget.voice.tts.synthesizer import Speech
-from turnbudget.voice.words.phrases_heard import word_classes
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

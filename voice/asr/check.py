@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.voice.asr.text import is_words, normalise
 from turnbudget.voice.errors import BrokenPromise
+from turnbudget.voice.language.text import is_words, normalise
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

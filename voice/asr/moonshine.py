@@ -18,9 +18,9 @@ from turnbudget.voice import cache
 from turnbudget.voice.asr import moonshine_convert
 from turnbudget.voice.asr.decodes import Agreement, Decode, Decodes, Known, Urgency
 from turnbudget.voice.asr.moonshine_model import Abandoned, MoonshineModel, cuts
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.asr.transcriber import Transcript, Work
 from turnbudget.voice.errors import AsrError, ComponentError
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import Levenshtein
 
-from turnbudget.voice.asr.text import normalise
+from turnbudget.voice.language.text import normalise
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:

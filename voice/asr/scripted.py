@@ -10,9 +10,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.asr.transcriber import Transcript, Word, Work
 from turnbudget.voice.errors import AsrError
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

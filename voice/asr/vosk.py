@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.voice.asr import vosk_models
-from turnbudget.voice.asr.text import spoken
 from turnbudget.voice.asr.transcriber import Transcript, Word, Work
 from turnbudget.voice.errors import AsrError, ComponentError, MissingEngine
+from turnbudget.voice.language.text import spoken
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

@@ -35,12 +35,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from turnbudget.voice.words.phrases_heard import ENGLISH, plain_words, sense_of
+from turnbudget.voice.language.phrases_heard import ENGLISH, plain_words, sense_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from turnbudget.voice.words.phrases_heard import Sense, WordClasses
+    from turnbudget.voice.language.phrases_heard import Sense, WordClasses
 
 Move: TypeAlias = Literal["go on", "pause", "resume", "cut"]
 """What the reply has to do. ``go on``: nothing changes. ``pause``: be silent and keep the reply (told as long

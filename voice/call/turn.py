@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from turnbudget.voice.call.ledger import Ledger, Owner
 from turnbudget.voice.call.responder import Question
 from turnbudget.voice.errors import ComponentError, TtsError
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.sound import audio
 from turnbudget.voice.speaking.mouth import Playback, Rendering, at_once
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
 
 if TYPE_CHECKING:
     from turnbudget.voice.call.ahead import Ahead

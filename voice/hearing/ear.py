@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.errors import AsrError
 from turnbudget.voice.hearing.endpoint import TOGETHER, Began, Ended, Endpoint, Paused, WentOn
 from turnbudget.voice.hearing.events import Partial, Pause, Resumed, SpeechStarted, Utterance
 from turnbudget.voice.hearing.level import Level
 from turnbudget.voice.hearing.media import JUMP, Media
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.audio import Samples
 from turnbudget.voice.time import clock

@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from turnbudget.voice.errors import MissingEngine, TtsError
+from turnbudget.voice.language.sentences import pack
+from turnbudget.voice.language.speakable import pronounceable
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
@@ -37,8 +39,6 @@ from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts import engine
 from turnbudget.voice.tts.finish import Sound
 from turnbudget.voice.tts.synthesizer import Speech
-from turnbudget.voice.words.sentences import pack
-from turnbudget.voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

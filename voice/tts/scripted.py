@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from turnbudget.voice.errors import TtsError
+from turnbudget.voice.language.speakable import pronounceable
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts.finish import expected_us
 from turnbudget.voice.tts.synthesizer import Speech
-from turnbudget.voice.words.text import pronounceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

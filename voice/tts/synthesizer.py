@@ -1,7 +1,7 @@
 """The seam between the Turn and any speech synthesizer, and what came out of it.
 
 A synthesizer renders one piece of text (a sentence, a clause) to checked, trimmed audio. Text reaches it
-cleaned and cut by :mod:`turnbudget.voice.words.text`.
+cleaned and cut by :mod:`turnbudget.voice.language.speakable`.
 """
 
 from __future__ import annotations

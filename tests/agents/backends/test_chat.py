@@ -24,10 +24,10 @@ from provider import (
 
 from turnbudget.agents.backends.backend import BackendError, ToolCall
 from turnbudget.agents.backends.openai import Dialect
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 

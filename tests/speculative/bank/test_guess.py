@@ -9,8 +9,7 @@ from spoken import BYE, ELSE, GREETING, calls
 from turnbudget.speculative.bank import match as matching
 from turnbudget.speculative.bank.bank import Bank, Calibration, Caller, Reply, State
 from turnbudget.speculative.bank.calibration import Trial, calibrated, honest, reliability
-from turnbudget.speculative.bank.examples import Examples
-from turnbudget.speculative.bank.guess import LIKELIEST, Guesser, Meanings
+from turnbudget.speculative.bank.guess import LIKELIEST, Examples, Guesser, Meanings
 from turnbudget.speculative.bank.mine import mine
 from turnbudget.speculative.bank.words import alike, content
 

@@ -7,12 +7,12 @@ from laws import each
 from msgspec import structs
 from spoken import BYE, ELSE, GREETING, calls
 
-from turnbudget.speculative.bank import acts
+from turnbudget.speculative.bank import moves
 from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State, read, write
 from turnbudget.speculative.bank.guess import Guesser
-from turnbudget.speculative.bank.judge import judge
 from turnbudget.speculative.bank.match import Match, Miss, match
 from turnbudget.speculative.bank.mine import mine
+from turnbudget.speculative.bank.rehearse import judge
 from turnbudget.speculative.bank.words import CHOICES
 
 DAY = "What day would you like the taxi?"
@@ -223,12 +223,12 @@ def test_a_large_bank_is_read_and_only_what_the_words_lead_to_is_looked_at(tmp_p
     assert path.read_text().count("\n") >= 100_000
     guesser = Guesser(read(path))
     looked_at = []
-    compare = acts.same_move
-    monkeypatch.setattr(acts, "same_move", lambda *moves: looked_at.append(moves) or compare(*moves))
+    compare = moves.same_move
+    monkeypatch.setattr(moves, "same_move", lambda *moves: looked_at.append(moves) or compare(*moves))
     found = match(guesser, "May I please have the kab rob bak?", "take the kab rob")
     assert isinstance(found, Match | Miss)
     asked = guesser.bank.state[4_321].says[0]
     assert (
         match(guesser, f"Okay, {asked}?", guesser.bank.caller[4_321].examples[0]).reply.state == "state 4321"
     )
-    assert len(looked_at) <= 2 * acts.NEAREST
+    assert len(looked_at) <= 2 * moves.NEAREST

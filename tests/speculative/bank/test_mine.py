@@ -6,13 +6,12 @@ import pytest
 from laws import each
 from spoken import BYE, ELSE, GREETING, NAMES, calls
 
-from turnbudget.speculative.bank import callers
+from turnbudget.speculative.bank import learn
 from turnbudget.speculative.bank.bank import read, text, write
-from turnbudget.speculative.bank.exchange import Exchange, exchanges
 from turnbudget.speculative.bank.mine import mine
 from turnbudget.speculative.bank.moves import moves
-from turnbudget.speculative.bank.slots import Slot, named, told
-from turnbudget.speculative.bank.words import CHOICES, answered, general
+from turnbudget.speculative.bank.rehearse import Exchange, exchanges
+from turnbudget.speculative.bank.words import CHOICES, Slot, answered, general, named, told
 
 
 @pytest.fixture(scope="module")
@@ -212,8 +211,8 @@ TAXI, ORDER, USUAL = "a taxi for tonight", "cancel an order", "the usual"
 def test_a_sentence_with_two_replies_stands_for_the_one_it_mostly_had_or_for_none(first, second, stands):
     """Either reply would contradict the other, and such a bank is refused."""
     seen = [(TAXI, "taxi"), (ORDER, "order")] * 4 + [(USUAL, "taxi")] * first + [(USUAL, "order")] * second
-    found = callers.groups(seen)
-    examples = callers.examples(found, 10)
+    found = learn.groups(seen)
+    examples = learn.examples(found, 10)
     assert [found[name].surely for name, texts in examples.items() if USUAL in texts] == stands
     assert sorted(text for texts in examples.values() for text in texts if text != USUAL) == [TAXI, ORDER]
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnbudget.speculative.shelf.pieces import beginnings, pieces, plain
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 
 WORDS = st.lists(
     st.sampled_from(

@@ -10,8 +10,8 @@ from turnbudget.voice.call.bargein import Rules
 from turnbudget.voice.call.parts import CallSettings
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.language.phrases_heard import sense_of
 from turnbudget.voice.time.clock import MS, SECOND
-from turnbudget.voice.words.phrases_heard import sense_of
 
 
 def told(text):

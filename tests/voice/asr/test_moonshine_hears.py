@@ -16,8 +16,8 @@ from listeners import ignore
 from turnbudget.voice.asr.check import check_transcriber
 from turnbudget.voice.asr.moonshine import Moonshine
 from turnbudget.voice.asr.reference import WordErrors, word_errors
-from turnbudget.voice.asr.text import is_words
 from turnbudget.voice.errors import MissingEngine
+from turnbudget.voice.language.text import is_words
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 

@@ -11,7 +11,7 @@ import pytest
 from laws import each
 
 from turnbudget.voice.call.bargein import Interruption, Rules
-from turnbudget.voice.words.phrases_heard import ENGLISH
+from turnbudget.voice.language.phrases_heard import ENGLISH
 
 MS = 1_000
 FRAME = 20

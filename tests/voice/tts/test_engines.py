@@ -10,6 +10,8 @@ import signal
 import pytest
 
 from turnbudget.voice.errors import TtsError
+from turnbudget.voice.language.sentences import split
+from turnbudget.voice.language.speakable import speakable
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
@@ -17,8 +19,6 @@ from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts import piper, pyttsx3
 from turnbudget.voice.tts.check import check_synthesizer
 from turnbudget.voice.tts.choose import choose
-from turnbudget.voice.words.sentences import split
-from turnbudget.voice.words.text import speakable
 
 pytestmark = pytest.mark.clock("skip")
 espeak = pytest.mark.skipif(not pyttsx3.reachable(), reason="no espeak-ng for pyttsx3")

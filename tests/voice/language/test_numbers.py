@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
-from turnbudget.voice.asr.numbers import read_numbers
+from turnbudget.voice.language.numbers import read_numbers
 
 WORDS = (
     *("zero", "one", "five", "ten", "twelve", "nineteen", "twenty", "ninety", "hundred", "thousand"),

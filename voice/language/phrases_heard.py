@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from turnbudget.voice.asr.text import spoken
+from turnbudget.voice.language.text import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

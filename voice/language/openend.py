@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from turnbudget.voice.asr.text import spoken
+from turnbudget.voice.language.text import spoken
 
 Kind: TypeAlias = Literal["hesitation", "unfinished", "digits", "spelling"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from laws import each
 
-from turnbudget.voice.asr.text import is_words, merge, normalise, spoken
+from turnbudget.voice.language.text import is_words, merge, normalise, spoken
 
 
 @each(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
+from turnbudget.voice.language.speakable import pronounceable, speakable
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.text import pronounceable, speakable
 
 
 @each(

@@ -1,19 +1,73 @@
-"""Two transcripts say the same when they differ only in how they are written, in no word that was said.
+"""What was said, out of what a recogniser or a person wrote; and whether two such texts say the same.
 
-Work begun on a partial text may be kept for such a final text. Case, punctuation, white space, fillers, the
-spelling of contractions and of numbers make no difference; any other word added, lost or changed does, and in
-doubt two texts are different. Fillers and contractions are English: text in other letters keeps its fillers,
-and one in a script with marks, which would be taken for punctuation, is compared as it is written.
+Recognisers write things that nobody said; what was said, however short, is kept. Two transcripts say the same
+when they differ only in how they are written, in no word that was said: work begun on a partial text may be
+kept for such a final text. Case, punctuation, white space, fillers, the spelling of contractions and of
+numbers make no difference; any other word added, lost or changed does, and in doubt two texts are different.
+Text in letters that are not the language's keeps its fillers, and one in a script with marks that the
+language does not write is compared as it is written.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from unicodedata import category, normalize
 
-from turnbudget.voice.asr.text import normalise
+from turnbudget.voice.language.numbers import read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MARKERS: Final = re.compile(r"\[[^\]]*\]|\([^)]*\)|<[^>]*>|\*[^*]*\*|[♪♫]+")
+"""``[noise]``, ``(wind blowing)``, ``<unk>``, ``*coughs*``, ♪: what recognisers and annotators put for
+sounds."""
+
+
+def spoken(text: str) -> str:
+    """Return *text* without the markers that stand for sounds."""
+    return " ".join(_MARKERS.sub(" ", text).split())
+
+
+@lru_cache(4096)
+def is_words(text: str) -> bool:
+    """Say whether *text* holds a word or a number, be it only "you": a lone "." or "[noise]" does not."""
+    return any(letter.isalnum() for letter in spoken(text))
+
+
+def merge(finals: Iterable[str]) -> str:
+    """Return one text from the finals of an engine that restates, each time, all it has heard so far.
+
+    A final that begins with all the words so far, case and punctuation apart, takes their place; another
+    is added. For such engines only: elsewhere "no" followed by "no, thank you" is said twice.
+    """
+    merged = ""
+    for final in filter(is_words, finals):
+        restates = _words(final)[: len(_words(merged))] == _words(merged)
+        merged = final.strip() if restates else f"{merged} {final.strip()}"
+    return merged
+
+
+def normalise(text: str) -> str:
+    """Return *text* for comparing what was said with what was heard.
+
+    Lower case, no punctuation, no markers, and every number as its digits: "$132" and "one hundred and
+    thirty-two dollars" become "1 3 2 dollars", "11 a.m." and "eleven a m" become "1 1 a m".
+    """
+    plain = _MARKERS.sub(" ", text.lower()).replace("’", "'")
+    plain = re.sub(r"\$\s?(\d[\d,]*(?:\.\d+)?)", r"\1 dollars", plain)
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", plain).replace("%", " percent ")
+    plain = re.sub(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)", " ", plain)
+    plain = re.sub(r"\b([ap])\. ?m\b\.?", r"\1 m", plain)
+    plain = re.sub(r"[^\w' ]|_", " ", plain)
+    digits = re.sub(r"\d", r" \g<0> ", read_numbers(plain))
+    return " ".join(re.sub(r"(?<=\d  )([ap])m\b", r"\1 m", digits).split())
+
+
+def _words(text: str) -> list[str]:
+    return re.sub(r"[^\w' ]", " ", text.casefold()).split()
+
 
 _APOSTROPHES: Final = str.maketrans(dict.fromkeys("‘’ʼ´`′", "'"))
 _CURRENCIES: Final = {"$": "dollars", "€": "euros", "£": "pounds", "¥": "yen"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
-from turnbudget.voice.words.sentences import FIRST, LIMIT, Sentences, pack, split
+from turnbudget.voice.language.sentences import FIRST, LIMIT, Sentences, pack, split
 
 ABBREVIATIONS = ["Dr.", "e.g.", "a.m.", "U.S.", "J.", "K.", "Mr.", "Inc.", "1."]
 MARKS = ["yes", "no.", "well,", "wait...", "what?", "No!", '"go."', "(ok)", "你好。", "ठीक।", "हाँ؟", "two\n"]

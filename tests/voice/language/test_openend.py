@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
+from turnbudget.voice.language.openend import KINDS, open_end
 from turnbudget.voice.time import clock
-from turnbudget.voice.words.openend import KINDS, open_end
 
 HESITATIONS = [
     "uh", "my savings um", "Checking, uh...", "one hundred, hmm", "well", "checking sorry", "let me see",

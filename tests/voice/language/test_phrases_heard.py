@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
-from turnbudget.voice.words.phrases_heard import ENGLISH, WordClasses, plain_words, sense_of, word_classes
+from turnbudget.voice.language.phrases_heard import ENGLISH, WordClasses, plain_words, sense_of, word_classes
 
 TABLE = {
     "nothing": ["", " ", ".", "…", "[BLANK_AUDIO]", "(wind blowing)", "um", "uh, er"],

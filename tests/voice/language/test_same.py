@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
-from turnbudget.voice.words.same import same
+from turnbudget.voice.language.text import same
 
 
 @each(
