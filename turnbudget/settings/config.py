@@ -43,6 +43,11 @@ def named(key: str, name: str, known: Sequence[str]) -> None:
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file."""
 
+    def __hash__(self) -> int:
+        """Return a hash by the values, in which an engine's options count as they do in a comparison."""
+        values = (getattr(self, name) for name in self.__struct_fields__)
+        return hash(tuple(frozenset(value.items()) if isinstance(value, dict) else value for value in values))
+
 
 class EndpointTable(Table, frozen=True):
     """``[endpoint]``: how long a silence ends a turn.

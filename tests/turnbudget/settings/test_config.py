@@ -14,6 +14,7 @@ from turnbudget.settings.config import (
     ResponderTable,
     RuleTable,
     SpeculationTable,
+    TtsTable,
     dump,
     load,
 )
@@ -111,3 +112,10 @@ def test_settings_cannot_be_changed_afterwards():
     with pytest.raises(AttributeError):
         Config().budget_ms = 1
     assert msgspec.structs.replace(Config(), budget_ms=1_000).budget_ms == 1_000
+
+
+def test_equal_settings_are_one_key_of_a_table_options_of_an_engine_included():
+    one, same, other = (
+        Config(tts=TtsTable(engine="mine:Voice", options={"speed": speed})) for speed in (1, 1, 2)
+    )
+    assert len({one, same, other}) == 2
