@@ -33,7 +33,7 @@ class Urgency(IntEnum):
 
 
 @dataclass(slots=True)
-class Known:
+class KnownText:
     """What earlier decodes of an utterance found; used by the worker thread only."""
 
     settled: dict[int, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Known:
 class Decode:
     """One decode: its sound, its purpose, when it was asked for and when it was done."""
 
-    def __init__(self, sound: Int16, known: Known, urgency: Urgency) -> None:
+    def __init__(self, sound: Int16, known: KnownText, urgency: Urgency) -> None:
         self.sound = sound
         self.known = known
         self.urgency = urgency

@@ -16,7 +16,7 @@ import numpy as np
 
 from turnbudget.voice import cache
 from turnbudget.voice.asr import moonshine_convert
-from turnbudget.voice.asr.decodes import Agreement, Decode, Decodes, Known, Urgency
+from turnbudget.voice.asr.decodes import Agreement, Decode, Decodes, KnownText, Urgency
 from turnbudget.voice.asr.moonshine_model import Abandoned, MoonshineModel, cuts
 from turnbudget.voice.asr.transcriber import Transcript, Work
 from turnbudget.voice.errors import AsrError, ComponentError
@@ -64,7 +64,7 @@ class Moonshine:
         :class:`~turnbudget.voice.errors.ComponentError`.
         """
         hiss = np.random.default_rng(0).integers(-300, 300, audio.RATE, np.int16)
-        decode = Decode(hiss, Known(), Urgency.FINAL)
+        decode = Decode(hiss, KnownText(), Urgency.FINAL)
         self.decodes.add(decode)
         await decode.text
 
@@ -85,7 +85,7 @@ class Moonshine:
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._worker, self._read, decode.sound, decode.known, decode.leave)
 
-    def _read(self, sound: Int16, known: Known, leave: Leave) -> str | None:
+    def _read(self, sound: Int16, known: KnownText, leave: Leave) -> str | None:
         try:
             return read_in_pieces(sound, known, lambda piece: self._loaded().read(piece, leave, known.draft))
         except Abandoned:
@@ -113,7 +113,7 @@ class Moonshine:
         return ThreadPoolExecutor(1, thread_name_prefix="moonshine")
 
 
-def read_in_pieces(sound: Int16, known: Known, read: Callable[[Int16], str]) -> str:
+def read_in_pieces(sound: Int16, known: KnownText, read: Callable[[Int16], str]) -> str:
     """Return the text of *sound* of any length, read in pieces of at most 12 s.
 
     The model was made for short sound, and its cost grows faster than the sound. Pieces before the last
@@ -144,7 +144,7 @@ class MoonshineDictation:
         self._size = 0
         self._paused_at: int | None = None
         self._decodes: list[Decode] = []
-        self._known = Known()
+        self._known = KnownText()
         self._agreement = Agreement()
         self._whole = False
         self._dropped = False

@@ -65,13 +65,13 @@ class Vosk:
         worker.shutdown()
 
     def work(
-        self, hearing: Hearing, sound: bytes, *, tell: bool = False, last: bool = False
+        self, hearing: VoskHearing, sound: bytes, *, tell: bool = False, last: bool = False
     ) -> asyncio.Future[None]:
         """Have the worker hear *sound*, and *tell* the words so far, or end if it is the *last*."""
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self._worker, partial(self._hear, hearing, sound, tell=tell, last=last))
 
-    def _hear(self, hearing: Hearing, sound: bytes, *, tell: bool = False, last: bool = False) -> None:
+    def _hear(self, hearing: VoskHearing, sound: bytes, *, tell: bool = False, last: bool = False) -> None:
         if hearing.forgotten:
             hearing.recogniser = None
             return
@@ -85,7 +85,7 @@ class Vosk:
             hearing.end()
 
     def _warm(self) -> None:
-        self._hear(Hearing(), bytes(2 * audio.samples(LISTENED_US)), last=True)
+        self._hear(VoskHearing(), bytes(2 * audio.samples(LISTENED_US)), last=True)
 
     def _loaded(self) -> Any:
         if self._model is None:
@@ -111,7 +111,7 @@ class Vosk:
         return ThreadPoolExecutor(1, thread_name_prefix="vosk")
 
 
-class Hearing:
+class VoskHearing:
     """What one recogniser has heard; used by the worker thread, but for ``forgotten`` and reading.
 
     Vosk tells words before an internal silence in an intermediate result, and never again.
@@ -160,7 +160,7 @@ class VoskDictation:
         self._engine = engine
         self._began_us = began_us
         self._changed = changed
-        self._hearing = Hearing()
+        self._hearing = VoskHearing()
         self._waiting: list[bytes] = []
         self._silence: int | None = None
         """Samples fed since the pause; ``None`` while the caller speaks."""

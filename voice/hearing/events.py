@@ -106,19 +106,4 @@ def joined(utterances: Sequence[Utterance]) -> Utterance:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Dtmf:
-    """A key was pressed at ``at_us``."""
-
-    digit: str
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Hangup:
-    """The caller hung up at ``at_us``."""
-
-    at_us: int
-
-
-Event: TypeAlias = SpeechStarted | Partial | Pause | Resumed | Utterance | Dtmf | Hangup
+Event: TypeAlias = SpeechStarted | Partial | Pause | Resumed | Utterance

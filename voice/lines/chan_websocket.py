@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from turnbudget.voice.lines.dialect import Abilities, Drained, Flow, MarkPlayed, Odd
-from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.pcm_websocket import MediaOpened
 from turnbudget.voice.lines.wire import MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
@@ -172,7 +172,7 @@ class ChanWebsocket:
         dialled = _dialled(variables.pop("DIALEDPEERNUMBER", ""))
         parameters = {**variables, **self._query, **dialled}
         info = call_info(start.channel_id or start.channel, parameters, stream=start.connection_id)
-        return Opened(info, encoding, abilities, self._frame)
+        return MediaOpened(info, encoding, abilities, self._frame)
 
 
 def _dialled(peer: object) -> dict[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
-from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.pcm_websocket import MediaOpened
 from turnbudget.voice.lines.wire import FRAMES_A_SECOND, PENDING, MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
@@ -118,7 +118,7 @@ class Jambonz:
             ahead_us=AHEAD_US,
         )
         encoding = replace(pcm, encode=lambda sound: pcm.encode(_unmarked(sound)))
-        return Opened(call_info(message.call, fields), encoding, abilities, rate // FRAMES_A_SECOND)
+        return MediaOpened(call_info(message.call, fields), encoding, abilities, rate // FRAMES_A_SECOND)
 
 
 def _unmarked(sound: Int16) -> Int16:

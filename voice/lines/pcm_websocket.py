@@ -32,7 +32,7 @@ UNKNOWN: Final = Abilities(
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class MediaOpened:
     """What the far side says at the start: who calls, and the audio's form (``frame`` samples a message)."""
 
     info: CallInfo
@@ -41,7 +41,7 @@ class Opened:
     frame: int
 
 
-Told: TypeAlias = "Opened | Inbound"
+Told: TypeAlias = "MediaOpened | Inbound"
 
 
 class PcmVendor(Protocol):
@@ -156,7 +156,7 @@ class PcmWebsocket:
         """Return *told*, or why it is out of place at this point."""
         if isinstance(told, Odd):
             return self._end(told) if told.fatal and not self._said else Odd(told.why)
-        if not isinstance(told, Opened):
+        if not isinstance(told, MediaOpened):
             return told if self._said else Odd(f"{type(told).__name__} before the start")
         if self._said:
             return Odd("a second start")

@@ -30,7 +30,7 @@ from turnbudget.voice.lines.twilio_messages import (
 )
 from turnbudget.voice.lines.wire import Framed
 from turnbudget.voice.sound import encoding
-from turnbudget.voice.sound.offset import Constant
+from turnbudget.voice.sound.offset import ConstantLevel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +70,7 @@ class TwilioDialect:
         self._told = False
         self._early: list[tuple[str, Chunk]] = []
         self._order = Reorder(1)
-        self._constant = Constant(vendor.rate)
+        self._constant = ConstantLevel(vendor.rate)
         self._spare = b""
         self._marks = AwaitedMarks(only_played=not vendor.marks_on_clear)
         self._frames: Framed | None = None
@@ -149,7 +149,7 @@ class TwilioDialect:
             return self._refuse(opening)
         self._opening = opening
         self._order = Reorder(opening.rate // 1_000 * opening.encoding.width)
-        self._constant = Constant(opening.rate)
+        self._constant = ConstantLevel(opening.rate)
         if self._vendor.piece:
             self._frames = Framed(opening.encoding, self._vendor.piece // opening.encoding.width)
         events: list[Inbound] = [Started(opening.info)]

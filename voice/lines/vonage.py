@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from turnbudget.voice.lines.dialect import Abilities, MarkPlayed, Odd
-from turnbudget.voice.lines.pcm_websocket import Opened
+from turnbudget.voice.lines.pcm_websocket import MediaOpened
 from turnbudget.voice.lines.wire import FRAMES_A_SECOND, MarkIds, call_info, compact, pressed, table
 from turnbudget.voice.sound.encoding import called
 
@@ -74,7 +74,7 @@ class Vonage:
                 rate = int(found[1])
                 own = {name: value for name, value in fields.items() if name not in {"event", "content-type"}}
                 info = call_info(_text(own.get("uuid")), own, stream=_text(own.get("conversation_uuid")))
-                return (Opened(info, called("pcm16"), _abilities(rate), rate // FRAMES_A_SECOND),)
+                return (MediaOpened(info, called("pcm16"), _abilities(rate), rate // FRAMES_A_SECOND),)
             case _Notify():
                 key = event.payload.mark
                 return (MarkPlayed(self._marks.take(key), cleared=key in self._doomed),)

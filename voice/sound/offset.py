@@ -37,7 +37,7 @@ LONG_MS: Final = 200
 """Time that a level must stand (ms)."""
 
 
-class Constant:
+class ConstantLevel:
     """Looks for one audible value that does not change, and tells it once a call."""
 
     def __init__(self, rate: int) -> None:

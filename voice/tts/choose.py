@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from turnbudget.voice.errors import ConfigError, MissingEngine
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts import piper, pyttsx3
-from turnbudget.voice.tts.process import Patience, ProcessSynthesizer
+from turnbudget.voice.tts.process import ProcessSynthesizer, WorkerPatience
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _piper(model: str, rate: int) -> tuple[Synthesizer, str]:
     if not found:
         raise MissingEngine("piper or its voice is not installed", where="tts", remedy=piper.REMEDY)
     options = {"model": model, "rate": rate}
-    patience = Patience(hung_us=5 * SECOND, quick_us=1_200 * MS)  # slow on a busy machine is not hung
+    patience = WorkerPatience(hung_us=5 * SECOND, quick_us=1_200 * MS)  # slow on a busy machine is not hung
     named = _named(found, rate, piper.edition(model))
     made = ProcessSynthesizer("piper", options, voice=named, patience=patience)
     return made, f"piper with {found}"

@@ -63,7 +63,7 @@ SAMPLE: Final = 2
 """Length of a sample (bytes)."""
 
 
-class Patience(NamedTuple):
+class WorkerPatience(NamedTuple):
     """How long a worker may take for one piece of text.
 
     After *hung_us* it counts as hung. If less than twice that is left of a Budget, the worker gets half of
@@ -74,7 +74,7 @@ class Patience(NamedTuple):
     quick_us: int = 200 * MS
 
 
-PATIENCE: Final = Patience()
+PATIENCE: Final = WorkerPatience()
 """Patience with a voice of which nothing else is known."""
 
 
@@ -230,7 +230,7 @@ class ProcessSynthesizer:
         *,
         name: str = "",
         voice: str = "",
-        patience: Patience = PATIENCE,
+        patience: WorkerPatience = PATIENCE,
     ) -> None:
         self.name = name or engine
         self.voice = voice or _unnamed(options or {})

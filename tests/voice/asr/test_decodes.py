@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from turnbudget.voice.asr.decodes import Decode, Decodes, Known, Urgency
+from turnbudget.voice.asr.decodes import Decode, Decodes, KnownText, Urgency
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 
@@ -34,7 +34,7 @@ class Bench:
         return None if leave.taken_back else name
 
     def add(self, name, urgency):
-        decode = Decode(audio.silence(audio.FRAME), Known(), urgency)
+        decode = Decode(audio.silence(audio.FRAME), KnownText(), urgency)
         self.names[decode] = name
         self.decodes.add(decode)
         return decode

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from listeners import ignore, watched
 
-from turnbudget.voice.asr.decodes import Known
+from turnbudget.voice.asr.decodes import KnownText
 from turnbudget.voice.asr.moonshine import Moonshine, read_in_pieces
 from turnbudget.voice.errors import AsrError
 from turnbudget.voice.sound import audio
@@ -239,7 +239,7 @@ async def test_a_decode_that_fails_is_the_component_s_fault():
 
 
 def test_long_sound_is_read_in_pieces_and_each_piece_once():
-    lengths, known = [], Known()
+    lengths, known = [], KnownText()
 
     def read(piece):
         lengths.append(piece.size / audio.RATE)

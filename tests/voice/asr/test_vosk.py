@@ -7,7 +7,7 @@ import pytest
 from listeners import ignore, watched
 
 from turnbudget.voice.asr.check import check_transcriber
-from turnbudget.voice.asr.vosk import Hearing, Vosk, joined, words
+from turnbudget.voice.asr.vosk import Vosk, VoskHearing, joined, words
 from turnbudget.voice.errors import AsrError, MissingEngine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
@@ -38,7 +38,7 @@ class Recogniser:
 @pytest.mark.parametrize(("last", "text"), [("to friday", "move my visit to friday"), ("", "move my visit")])
 def test_words_before_an_internal_silence_are_kept(last, text):
     """ASR-01, ASR-08."""
-    hearing = Hearing()
+    hearing = VoskHearing()
     hearing.recogniser = Recogniser({b"one": "move my visit"}, last)
     hearing.hear(b"one")
     assert hearing.partial == "move my visit"
@@ -54,7 +54,7 @@ def test_words_are_told_where_vosk_itself_would_still_wait():
             self.told = "move my visit"
             return False
 
-    hearing = Hearing()
+    hearing = VoskHearing()
     hearing.recogniser = Patient({}, "")
     hearing.hear(b"one")
     assert hearing.partial == ""

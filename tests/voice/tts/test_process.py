@@ -21,7 +21,7 @@ from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts import engine
 from turnbudget.voice.tts.check import check_synthesizer
-from turnbudget.voice.tts.process import QUEUE, Patience, ProcessSynthesizer
+from turnbudget.voice.tts.process import QUEUE, ProcessSynthesizer, WorkerPatience
 
 FAULTY = str(Path(__file__).parent / "faulty.py")
 PLAIN = "Thank you for calling, how can I help you today?"
@@ -30,7 +30,9 @@ pytestmark = pytest.mark.clock("skip")
 
 @contextlib.asynccontextmanager
 async def speaking(engine="Faulty", hung_us=900 * MS, **options):
-    synthesizer = ProcessSynthesizer(f"{FAULTY}:{engine}", options, patience=Patience(hung_us, 100 * MS))
+    synthesizer = ProcessSynthesizer(
+        f"{FAULTY}:{engine}", options, patience=WorkerPatience(hung_us, 100 * MS)
+    )
     try:
         await synthesizer.warm()
         yield synthesizer
