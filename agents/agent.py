@@ -7,7 +7,7 @@ that carries what *would* change if it were chosen: its own new state, slots, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
@@ -16,7 +16,7 @@ from turnbudget.voice.call.responder import nothing
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from turnbudget.voice.call.responder import Said
+    from turnbudget.voice.call.responder import Completeness, Said
     from turnbudget.voice.time.budget import Budget
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -66,22 +66,20 @@ class Opinion:
     ``confidence`` is its belief, 0-1, that a person listening would find this the right thing to say now:
     of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
     stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
-    ``settled``: the words were whole, for they answer what was asked or wish for something, and no more need
-    come; so nobody has to wait long to hear whether the caller goes on. ``part``: they are a part of what was
-    asked for, and the rest is likely to follow. ``leads_up``: they name no matter yet, and one is likely to.
+    By ``completeness`` it is told how long to wait to hear whether the caller goes on.
     """
 
     opening: str
     confidence: float
     because: str = ""
+    _: KW_ONLY
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
     action: Action | None = None
     state: Any = None
     slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     expects: str = ""
-    settled: bool = False
-    part: bool = False
-    leads_up: bool = False
+    completeness: Completeness = "unknown"
+    """How much of what the caller wants to say the words were."""
     ends_call: bool = False
     transfer: str = ""
     """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from turnbudget.agents.agent import Action, Context, Foresees, Opinion
+from turnbudget.voice.call.responder import Completeness
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
@@ -229,7 +230,7 @@ def _fault(given: Any) -> str:
         "its action is none": action is None or isinstance(action, Action),
         "it speaks of a {result} without an action": action is not None or RESULT not in str(opening),
         "it speaks of a {result} before there is one": RESULT not in str(getattr(action, "meanwhile", "")),
-        "settled is neither true nor false": isinstance(_any(given.settled), bool),
+        "its completeness is none": given.completeness in get_args(Completeness),
         "its rest is no asynchronous generator": hasattr(given.rest, "aclose"),
     }
     return next((fault for fault, holds in checks.items() if not holds), "")
@@ -246,7 +247,7 @@ def _essence(opinion: Any) -> Any:
         return opinion
     action = (opinion.action.name, dict(opinion.action.arguments)) if opinion.action else None
     said = (opinion.opening, opinion.confidence, opinion.expects, opinion.ends_call, opinion.transfer)
-    more = (opinion.settled, opinion.action.meanwhile if opinion.action else "")
+    more = (opinion.completeness, opinion.action.meanwhile if opinion.action else "")
     return (said, more, action, opinion.state, dict(opinion.slots))
 
 

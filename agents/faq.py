@@ -18,6 +18,7 @@ from turnbudget.agents.agent import Opinion
 from turnbudget.agents.filling import asks
 from turnbudget.agents.phrases import words_in
 from turnbudget.agents.values.heard import plain
+from turnbudget.voice.call.responder import nothing
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.language.sentences import split
 
@@ -89,10 +90,9 @@ class Faq:
         first, *others = split(passage.answer)
         because = f"BM25 {score:.2f} for {passage.question!r}"
         heard = plain(utterance)
-        settled = sure >= PLAIN and heard.over and asks(utterance, heard.words)
-        if not others:
-            return Opinion(first, sure, because, settled=settled)
-        return Opinion(first, sure, because, rest=_each(others), settled=settled)
+        whole = sure >= PLAIN and heard.over and asks(utterance, heard.words)
+        rest = _each(others) if others else nothing()
+        return Opinion(first, sure, because, rest=rest, completeness="whole" if whole else "unknown")
 
     def fixed(self) -> tuple[str, ...]:
         """Return the first sentence of each answer, in the file's order, then all others."""

@@ -140,11 +140,11 @@ class Form:
         if not filling.touched:
             # The wish said again, instead of an answer, is as whole as it was.
             whole = settles(heard, filling, answers=False, wish=started >= self._confidence)
-            return self._without_news(heard, known, started, mine=mine, settled=whole)
+            return self._without_news(heard, known, started, mine=mine, whole=whole)
         sure = SURE if mine else max(started, RESUMED if asked in filling.touched else 0.0)
         answers = mine and (asked in filling.new or (asked == CHANGE and bool(filling.changed)))
         whole = settles(heard, filling, answers=answers, wish=wish)
-        return self._next(filling, sure, settled=whole) if sure else None
+        return self._next(filling, sure, whole=whole) if sure else None
 
     def starts(self, heard: Heard) -> float:
         """Return how sure the words alone make it that this form is meant; 0 if they do not."""
@@ -198,14 +198,14 @@ class Form:
             Progress.of(context.states.get(context.asked_by)).asking != context.expects
         )
 
-    def _next(self, filling: Filling, sure: float, *, settled: bool = False) -> Opinion:
+    def _next(self, filling: Filling, sure: float, *, whole: bool = False) -> Opinion:
         """Return what to say now that there is progress: go on, ask, confirm or act."""
         progress, values = filling.progress, filling.progress.values
         if filling.partial:
             part = filling.partial
             state = progress.asks(part.slot, partial=part.value)
             opinion = self._opinion(part.missing, state, sure, f"a part of {part.slot}")
-            return replace(opinion, part=True)
+            return replace(opinion, completeness="part")
         if wrong := self.objection(values):
             slot, sentence = wrong
             kept = progress.without(slot).asks(slot)
@@ -217,40 +217,40 @@ class Form:
             mended = f"Okay, {{{filling.corrected}}}." if filling.corrected else ""
             said = " ".join(filter(None, (begin, mended, self._ask(missing))))
             because = f"{because}; {missing} is missing"
-            return self._opinion(said, progress.asks(missing), sure, because, settled=settled)
+            return self._opinion(said, progress.asks(missing), sure, because, whole=whole)
         if confirm := self._says.confirm:
             because = f"{because}; all is known"
-            return self._opinion(confirm, progress.asks(CONFIRM), sure, because, settled=settled)
-        return self._act(progress, sure, because, settled=settled)
+            return self._opinion(confirm, progress.asks(CONFIRM), sure, because, whole=whole)
+        return self._act(progress, sure, because, whole=whole)
 
-    def _act(self, progress: Progress, sure: float, because: str, *, settled: bool) -> Opinion:
+    def _act(self, progress: Progress, sure: float, because: str, *, whole: bool) -> Opinion:
         action = self._says.proposal(self._slots, progress.values)
         because = f"{because}; it can be done"
-        return self._opinion(self._says.done, progress.finished(), sure, because, action, settled=settled)
+        return self._opinion(self._says.done, progress.finished(), sure, because, action, whole=whole)
 
     def _confirmed(self, heard: Heard, before: Progress) -> Opinion:
         """Return what follows an answer to "is that right?": act, change, or ask again."""
         filling = fill(self._slots, heard, before, CONFIRM, mine=True, triggered=False)
         whole = settles(heard, filling, answers=True, wish=False)
         if filling.changed:
-            return self._next(filling, SURE, settled=whole)
+            return self._next(filling, SURE, whole=whole)
         said = yes_no(heard.words)
         if said and said.value == "no":
             return self._opinion(
-                self._says.change, before.asks(CHANGE), SURE, "not confirmed", settled=heard.over
+                self._says.change, before.asks(CHANGE), SURE, "not confirmed", whole=heard.over
             )
         if said or filling.new:
-            return self._act(before, SURE, "confirmed", settled=heard.over if said else whole)
+            return self._act(before, SURE, "confirmed", whole=heard.over if said else whole)
         return self._puzzled(before, self._says.confirm)
 
     def _without_news(
-        self, heard: Heard, known: Progress, started: float, *, mine: bool, settled: bool
+        self, heard: Heard, known: Progress, started: float, *, mine: bool, whole: bool
     ) -> Opinion | None:
         """Return what to say to words that fill no slot."""
         if mine and known.asking == CHANGE and (said := yes_no(heard.words)) and said.value == "no":
             return self._left()
         if started:
-            return self._next(Filling(known), started, settled=settled)
+            return self._next(Filling(known), started, whole=whole)
         if not mine:
             return None
         return self._puzzled(known, self._says.change if known.asking == CHANGE else self._ask(known.asking))
@@ -272,7 +272,7 @@ class Form:
         same = all(before.values.get(slot) == values[slot] for slot in filling.new)
         if (filling.new and same) or repeats(heard.text, before.values):
             whole = sum(letter.isdigit() for letter in heard.text) >= ZIP
-            return self._opinion(self._says.settled, before, RESUMED, "said again", settled=whole)
+            return self._opinion(self._says.settled, before, RESUMED, "said again", whole=whole)
         whole = all(slot.name in values for slot in self._slots if slot.required)
         if filling.new and whole and (heard.mends or _ALSO.search(heard.words)):
             return self._next(filling, RESUMED)
@@ -292,7 +292,7 @@ class Form:
         because: str,
         action: Action | None = None,
         *,
-        settled: bool = False,
+        whole: bool = False,
     ) -> Opinion:
         return Opinion(
             filled(opening, self._slots, state.values),
@@ -302,7 +302,7 @@ class Form:
             state=state.told(),
             slots=dict(state.values),
             expects=state.asking if state.open else "",
-            settled=settled,
+            completeness="whole" if whole else "unknown",
         )
 
 

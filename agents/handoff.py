@@ -85,12 +85,12 @@ class Handoff:
         words = heard.words
         if found(self._asks, words):
             reason = "asks for a person"
-            return self._transfer(utterance, context, self._say, SURE, reason, settled=heard.over)
+            return self._transfer(utterance, context, self._say, SURE, reason, whole=heard.over)
         if found(self._angry, words):
             return self._transfer(utterance, context, self._sorry, ANGER, "is angry")
         if context.expects == PERSON and (said := yes_no(words)) and said.value == "yes":
             reason = "takes the offer of a person"
-            return self._transfer(utterance, context, self._say, SURE, reason, settled=heard.over)
+            return self._transfer(utterance, context, self._say, SURE, reason, whole=heard.over)
         misses = self._misses(context)
         if misses >= self._times - 1 and words:
             return self._transfer(
@@ -117,14 +117,22 @@ class Handoff:
         return max(told if isinstance(told, int) else 0, same)
 
     def _transfer(  # noqa: PLR0913 - what a transfer is made of
-        self, utterance: str, context: Context, say: str, sure: float, reason: str, *, settled: bool = False
+        self, utterance: str, context: Context, say: str, sure: float, reason: str, *, whole: bool = False
     ) -> Opinion:
         summary = self._summary(utterance, context, reason)
         told: dict[str, Any] = {"reason": reason, "summary": summary}
         arguments: Mapping[str, str] = {"to": self._to, **told}
         action = Action(self._action, arguments) if self._action else None
         because = f"the caller {reason}"
-        return Opinion(say, sure, because, action=action, state=told, transfer=self._to, settled=settled)
+        return Opinion(
+            say,
+            sure,
+            because,
+            action=action,
+            state=told,
+            completeness="whole" if whole else "unknown",
+            transfer=self._to,
+        )
 
     @staticmethod
     def _summary(utterance: str, context: Context, reason: str) -> str:

@@ -98,10 +98,10 @@ class Llm:
             return None
         opened = await speak(self._backend, self._prompt(utterance, context), budget, _Aside(), self._told)
         if not self._tools:
-            return Opinion(opened.opening, self._confidence, "first sentence whole", opened.rest)
+            return Opinion(opened.opening, self._confidence, "first sentence whole", rest=opened.rest)
         others = [sentence async for sentence in opened.rest]
         if not opened.calls:
-            return Opinion(opened.opening, self._confidence, "no tool wanted", _each(others))
+            return Opinion(opened.opening, self._confidence, "no tool wanted", rest=_each(others))
         return self._called(opened.calls[0], opened.opening)
 
     def _called(self, call: ToolCall, said: str) -> Opinion:

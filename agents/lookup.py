@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from turnbudget.agents.agent import Context
+    from turnbudget.voice.call.responder import Completeness
     from turnbudget.voice.time.budget import Budget
 
 DEADLINE_US: Final = 300 * MS
@@ -163,11 +164,14 @@ class Lookup:
                 fields, problem = await self._source.find(values), ""
             except ComponentError as error:
                 problem = str(error)
+        completeness: Completeness = "whole" if heard.over else "unknown"
         if problem:
-            return Opinion(self._otherwise, min(UNREACHED, self._confidence), problem, settled=heard.over)
+            return Opinion(
+                self._otherwise, min(UNREACHED, self._confidence), problem, completeness=completeness
+            )
         if not fields:
-            return Opinion(self._nothing, self._confidence, "nothing found", settled=heard.over)
-        return self._told(fields, settled=heard.over)
+            return Opinion(self._nothing, self._confidence, "nothing found", completeness=completeness)
+        return self._told(fields, completeness=completeness)
 
     def fixed(self) -> tuple[str, ...]:
         """Return what it says whatever it finds."""
@@ -178,7 +182,7 @@ class Lookup:
         del context
         return ()
 
-    def _told(self, fields: Mapping[str, Any], *, settled: bool) -> Opinion:
+    def _told(self, fields: Mapping[str, Any], *, completeness: Completeness) -> Opinion:
         missing: list[str] = []
 
         def field(hole: re.Match[str]) -> str:
@@ -192,5 +196,5 @@ class Lookup:
         said = _HOLE.sub(field, self._say)
         if missing:
             because, sure = f"no field {missing[0]!r} was found", min(UNREACHED, self._confidence)
-            return Opinion(self._otherwise, sure, because, settled=settled)
-        return Opinion(said, self._confidence, "found", settled=settled)
+            return Opinion(self._otherwise, sure, because, completeness=completeness)
+        return Opinion(said, self._confidence, "found", completeness=completeness)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from turnbudget.agents.agent import Context
     from turnbudget.agents.values.heard import Heard
+    from turnbudget.voice.call.responder import Completeness
     from turnbudget.voice.time.budget import Budget
 
 Kind: TypeAlias = Literal["repeat", "robot", "wait", "there", "goodbye", "more", "thanks", "greeting", "okay"]
@@ -161,11 +162,13 @@ class Smalltalk:
             return None
         ends = meant.kind == "goodbye"
         expects = "" if ends or meant.kind == "more" else context.expects
-        settled = heard.over and _closes(heard, meant)
-        # Who greets and has named no matter yet is likely to come to it.
-        leads_up = meant.kind == "greeting" and not context.states
+        completeness: Completeness = "unknown"
+        if heard.over and _closes(heard, meant):
+            completeness = "whole"
+        elif meant.kind == "greeting" and not context.states:
+            completeness = "lead-in"  # who greets and has named no matter yet is likely to come to it
         opinion = Opinion(opening, meant.sure, meant.kind, expects=expects, ends_call=ends)
-        return replace(opinion, settled=settled, leads_up=leads_up)
+        return replace(opinion, completeness=completeness)
 
     def fixed(self) -> tuple[str, ...]:
         """Return what it says of itself, without the caller's name and without our last sentence."""

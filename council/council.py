@@ -184,10 +184,11 @@ class Council:
             return Reply(self._which(ruling), self.name, ruling.because)
         if opinion is None or ruling.chosen is None:
             # A caller's first words, if they are nobody's, are likely to lead up to some that are.
-            leads_up = verdict.answered and not opened.exchange
-            return (
-                Reply(self.wording.otherwise, self.name, ruling.because, leads_up=True) if leads_up else None
-            )
+            if not verdict.answered or opened.exchange:
+                return None
+            return Reply(self.wording.otherwise, self.name, ruling.because, completeness="lead-in")
+        # Who is not good enough to be heard need not be right that no more will come.
+        doubtful = opinion.completeness == "whole" and not ruling.good
         opening, acts = opinion.opening, False
         if opinion.action:
             acts = not opinion.action.meanwhile
@@ -196,9 +197,7 @@ class Council:
             opening,
             ruling.chosen.seat.name,
             ruling.because,
-            settled=opinion.settled and ruling.good,
-            part=opinion.part,
-            leads_up=opinion.leads_up,
+            completeness="unknown" if doubtful else opinion.completeness,
             acts=acts,
         )
 

@@ -90,9 +90,7 @@ class HeadStart:
             reply = self.reply
             known = Words(
                 self.said,
-                settled=bool(reply and reply.settled),
-                part=bool(reply and reply.part),
-                leads_up=bool(reply and reply.leads_up),
+                completeness=reply.completeness if reply else "unknown",
                 understood=reply is not None or self.done_us is None,
                 acts=bool(reply and reply.acts),
                 ready=self.ready_us is not None,

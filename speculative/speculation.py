@@ -127,7 +127,7 @@ class Speculation:
             return None, None
         before, said = asked(question.history), question.said
         matched = self._lore.reply(before, said, Ledger(clock.now()))  # why there is none, the turn will note
-        return self._lore.ended(before, said), matched and replace(matched, settled=False)
+        return self._lore.ended(before, said), matched and replace(matched, completeness="unknown")
 
     def _heard_out(self, draft: Ledger, sound: Int16) -> asyncio.Task[float | None] | None:
         """Ask for a second opinion on this pause, once; ``None`` if there is nobody to ask."""
@@ -301,7 +301,7 @@ class Lore:
         if found.reply.announces:
             notes.decide("no match", f"{found.text!r} announces what the bank does not do")
             return None
-        return Reply(found.text, NAME, found.because, settled=True)
+        return Reply(found.text, NAME, found.because, completeness="whole")
 
     def learn(self, asked: str, said: str) -> None:
         """Remember what the caller *said* of the slots when *asked*."""

@@ -30,6 +30,7 @@ from turnbudget.voice.language.openend import open_end
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from turnbudget.voice.call.responder import Completeness
     from turnbudget.voice.hearing.endpoint import Endpointing
 
 CUT_COSTS: Final = 2
@@ -54,12 +55,8 @@ class Words:
     """What is known of the words before a pause."""
 
     text: str
-    settled: bool = False
-    """Whoever would answer says that they are whole."""
-    part: bool = False
-    """Whoever would answer says that they are a part of what was asked for."""
-    leads_up: bool = False
-    """Whoever would answer says that they name no matter yet."""
+    completeness: Completeness = "unknown"
+    """How much of what the caller wants to say they are, by whoever would answer."""
     understood: bool = True
     """Whether there is anything to say to them."""
     acts: bool = False
@@ -86,7 +83,7 @@ class Words:
         Of those who begin with "no" few stop there, but they run on without a pause: so behind a single word
         a pause says more than its count.
         """
-        few = SURELY if self.settled else GOES_ON
+        few = SURELY if self.completeness == "whole" else GOES_ON
         return self.ended is not None and self.ended < few and len(self.text.split()) > 1
 
 
@@ -111,7 +108,7 @@ def _awaited(words: Words, bounds: Endpointing) -> Silence | None:
     """Wait where more is known to come."""
     if words.parting:
         return None
-    if words.part:
+    if words.completeness == "part":
         us = max(bounds.part_us, bounds.most_us)
         return Silence(us, "endpoint.part_ms", "it is a part of what was asked for")
     return _most(bounds, f"{words.ended:.0%} of those who pause here have ended") if words.goes_on else None
@@ -119,16 +116,16 @@ def _awaited(words: Words, bounds: Endpointing) -> Silence | None:
 
 def _whole(words: Words, bounds: Endpointing) -> Silence | None:
     """Wait for nothing more where all is said and ready."""
-    if words.settled and words.done:
+    if words.completeness == "whole" and words.done:
         return _settled(words, bounds, "it is settled, and the reply is ready")
     return None
 
 
 def _open(words: Words, bounds: Endpointing) -> Silence | None:
     """Wait where the words end openly."""
-    if words.parting or words.settled:
+    if words.parting or words.completeness == "whole":
         return None
-    if words.leads_up:
+    if words.completeness == "lead-in":
         return _most(bounds, "no matter has been named yet")
     end = open_end(words.text)
     return _most(bounds, f"{end.kind}: {end.word!r}") if end else None
@@ -146,8 +143,8 @@ def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silen
     """Wait as usual, longer for a caller who pauses longer, as long as that keeps the promise."""
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else bounds.patient_us
     usual = max(bounds.silence_us, min(longest, bounds.patient_us))
-    why = "it may go on" if not words.settled else "the reply is not ready"
-    if words.settled and words.ready:
+    why = "it may go on" if words.completeness != "whole" else "the reply is not ready"
+    if words.completeness == "whole" and words.ready:
         why = f"it sounds unfinished ({words.sounds_ended or 0:.0%})"
     if words.acts:
         why = "the reply has an effect"

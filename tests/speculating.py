@@ -107,7 +107,7 @@ class Revised(ScriptedDictation):
 
 def settled(text):
     """A reply to words that are whole."""
-    return Reply(text, "table", "as told", settled=True)
+    return Reply(text, "table", "as told", completeness="whole")
 
 
 @contextlib.asynccontextmanager
@@ -155,7 +155,11 @@ class Table:
         if callable(what):
             what = await what(question)
         whole = question.said in self.says and question.said not in self.open
-        return Reply(what, "table", "as told", settled=whole) if isinstance(what, str) else what
+        return (
+            Reply(what, "table", "as told", completeness="whole" if whole else "unknown")
+            if isinstance(what, str)
+            else what
+        )
 
 
 @dataclass

@@ -118,7 +118,7 @@ async def stubborn(_):
     while clock.now() < until:
         with contextlib.suppress(BaseException):
             await clock.sleep_until(until)
-    return Reply("Wrong.", "table", settled=True)
+    return Reply("Wrong.", "table", completeness="whole")
 
 
 async def test_only_the_reply_for_the_final_text_is_heard():

@@ -38,7 +38,7 @@ def books(meanwhile="", whole=("book it on friday",)):
 
     def answer(said, _):
         action = Action("book", {"day": said.split()[-1]}, meanwhile=meanwhile)
-        return Opinion(BOOKED, 0.9, action=action, settled=said in whole)
+        return Opinion(BOOKED, 0.9, action=action, completeness="whole" if said in whole else "unknown")
 
     return Says("booking", answer)
 
@@ -108,8 +108,8 @@ async def test_flapping_partials_do_nothing():
 
     def answer(said, _):
         if "cancel" in said:
-            return Opinion("Cancelled.", 0.9, settled=True, action=Action("cancel"))
-        return Opinion("Yes, I can.", 0.9, settled="ticket" in said)
+            return Opinion("Cancelled.", 0.9, completeness="whole", action=Action("cancel"))
+        return Opinion("Yes, I can.", 0.9, completeness="whole" if "ticket" in said else "unknown")
 
     flaps = ["cancel", "cancel my", "can you sell my", "can you sell my ticket"]
     clip = spoken("can you", 200, "sell", 200, "my", 200, "ticket")

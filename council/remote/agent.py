@@ -197,7 +197,7 @@ class Requester:
         self._give_up(f"the connection was lost ({why})", lambda _: True)
 
     def _give_up(self, because: str, concerns: Callable[[str], bool]) -> None:
-        gone = wire.Answer(wire.VERSION, "failed", because=because)
+        gone = wire.Answer(v=wire.VERSION, kind="failed", because=because)
         for seat, answered in self._open.values():
             if concerns(seat) and not answered.done():
                 answered.set_result(gone)

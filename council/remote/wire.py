@@ -15,10 +15,11 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 
 from turnbudget.agents.agent import Action, Context, Opinion
-from turnbudget.voice.call.responder import Said
+from turnbudget.voice.call.responder import Completeness, Said
 from turnbudget.voice.errors import ComponentError
 
-VERSION: Final = 1
+VERSION: Final = 2
+"""The version of these rules; a peer of another is refused."""
 LIMIT_BYTES: Final = 64 * 1024
 """Half of what the large public brokers allow a packet (128 KiB)."""
 
@@ -38,13 +39,13 @@ class Spoken(msgspec.Struct, frozen=True, omit_defaults=True):
     cut: bool = False
 
 
-class Versioned(msgspec.Struct, frozen=True, omit_defaults=True):
+class Versioned(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A message, and the version of these rules that it follows."""
 
     v: int
 
 
-class Ask(Versioned, frozen=True, omit_defaults=True):
+class Ask(Versioned, frozen=True, omit_defaults=True, kw_only=True):
     """A question: *left_us* is the time left for it when it was *sent_us* on the clock of *asker*."""
 
     seat: str
@@ -62,12 +63,12 @@ class Ask(Versioned, frozen=True, omit_defaults=True):
     def context(self, name: str) -> Context:
         """Return the context as an agent called *name* knows it."""
         return Context(
-            tuple(Said(said.who, said.text, said.cut) for said in self.history),
-            self.slots,
-            {} if self.state is None else {name: self.state},
-            name if self.asked_by == self.seat else self.asked_by,
-            self.expects,
-            self.facts,
+            history=tuple(Said(said.who, said.text, said.cut) for said in self.history),
+            slots=self.slots,
+            states={} if self.state is None else {name: self.state},
+            asked_by=name if self.asked_by == self.seat else self.asked_by,
+            expects=self.expects,
+            facts=self.facts,
         )
 
 
@@ -84,7 +85,7 @@ class Proposed(msgspec.Struct, frozen=True, omit_defaults=True):
         return Action(self.name, self.arguments, self.otherwise, self.meanwhile)
 
 
-class Answer(Versioned, frozen=True, omit_defaults=True):
+class Answer(Versioned, frozen=True, omit_defaults=True, kw_only=True):
     """What came of a question: an opinion, or why there is none."""
 
     kind: Kind
@@ -95,9 +96,7 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
     state: Any = None
     slots: dict[str, str] = {}
     expects: str = ""
-    settled: bool = False
-    part: bool = False
-    leads_up: bool = False
+    completeness: Completeness = "unknown"
     ends_call: bool = False
     transfer: str = ""
 
@@ -111,15 +110,13 @@ class Answer(Versioned, frozen=True, omit_defaults=True):
             state=self.state,
             slots=self.slots,
             expects=self.expects,
-            settled=self.settled,
-            part=self.part,
-            leads_up=self.leads_up,
+            completeness=self.completeness,
             ends_call=self.ends_call,
             transfer=self.transfer,
         )
 
 
-class Status(Versioned, frozen=True, omit_defaults=True):
+class Status(Versioned, frozen=True, omit_defaults=True, kw_only=True):
     """Whether a worker serves; of two statuses the one of the later (*started*, *session*) counts."""
 
     online: bool
@@ -139,18 +136,18 @@ def ask(  # noqa: PLR0913 - a message's fields, each by its name
     """Return a question to *seat*; raises WireError if it is too big or cannot be JSON."""
     return _encode(
         Ask(
-            VERSION,
-            seat,
-            asker,
-            sent_us,
-            left_us,
-            utterance,
-            tuple(Spoken(said.who, said.text, said.cut) for said in context.history),
-            dict(context.slots),
-            context.states.get(seat),
-            context.asked_by,
-            context.expects,
-            dict(context.facts),
+            v=VERSION,
+            seat=seat,
+            asker=asker,
+            sent_us=sent_us,
+            left_us=left_us,
+            utterance=utterance,
+            history=tuple(Spoken(said.who, said.text, said.cut) for said in context.history),
+            slots=dict(context.slots),
+            state=context.states.get(seat),
+            asked_by=context.asked_by,
+            expects=context.expects,
+            facts=dict(context.facts),
         )
     )
 
@@ -167,32 +164,30 @@ def answer(opinion: Opinion | None, rest: str = "") -> bytes:
         raise WireError(f"{type(opinion).__name__} is no opinion")
     return _encode(
         Answer(
-            VERSION,
-            "opinion",
-            f"{opinion.opening} {rest.strip()}" if rest.strip() else opinion.opening,
-            opinion.confidence,
-            opinion.because,
-            _proposed(opinion.action) if opinion.action else None,
-            opinion.state,
-            dict(opinion.slots),
-            opinion.expects,
-            opinion.settled,
-            opinion.part,
-            opinion.leads_up,
-            opinion.ends_call,
-            opinion.transfer,
+            v=VERSION,
+            kind="opinion",
+            opening=f"{opinion.opening} {rest.strip()}" if rest.strip() else opinion.opening,
+            confidence=opinion.confidence,
+            because=opinion.because,
+            action=_proposed(opinion.action) if opinion.action else None,
+            state=opinion.state,
+            slots=dict(opinion.slots),
+            expects=opinion.expects,
+            completeness=opinion.completeness,
+            ends_call=opinion.ends_call,
+            transfer=opinion.transfer,
         )
     )
 
 
 def refusal(kind: Kind, because: str = "") -> bytes:
     """Return an answer that holds no opinion."""
-    return _encode(Answer(VERSION, kind, because=because))
+    return _encode(Answer(v=VERSION, kind=kind, because=because))
 
 
 def status(*, online: bool, started: str, session: int, beat_us: int) -> bytes:
     """Return a worker's status."""
-    return _encode(Status(VERSION, online, started, session, beat_us))
+    return _encode(Status(v=VERSION, online=online, started=started, session=session, beat_us=beat_us))
 
 
 def read_ask(payload: bytes) -> Ask:

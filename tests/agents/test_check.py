@@ -133,7 +133,7 @@ async def test_a_good_agent_breaks_nothing():
         (Nonsense(Opinion("Hello.", 2)), "its confidence is 2"),
         (Nonsense(Opinion("It is {result}.", 0.5)), "{result} without an action"),
         (Nonsense(Opinion("Hello.", 0.5, slots={"a": 1})), "a text of it is none"),
-        (Nonsense(Opinion("Hello.", 0.5, settled=None)), "settled is neither true nor false"),
+        (Nonsense(Opinion("Hello.", 0.5, completeness=None)), "its completeness is none"),
         (Nonsense(Opinion("Hello.", 0.5, action=Action("a", meanwhile=None))), "a text of it is none"),
         (
             Nonsense(Opinion("Hello.", 0.5, action=Action("a", meanwhile="{result}!"))),

@@ -134,19 +134,19 @@ async def last(name, turns):
 
 @each(("name", "turns"), SETTLED)
 async def test_a_whole_answer_or_wish_is_settled(name, turns):
-    assert (await last(name, turns)).settled
+    assert (await last(name, turns)).completeness == "whole"
 
 
 @each(("name", "turns"), OPEN)
 async def test_whoever_may_go_on_is_not(name, turns):
     """VAD-01, VAD-02: parts, hesitations and stories are waited for."""
     opinion = await last(name, turns)
-    assert opinion is None or not opinion.settled
+    assert opinion is None or opinion.completeness != "whole"
 
 
 async def test_a_trigger_taken_back_is_not():
     found = await last("card", ["i lost my card i'm sorry i would like a loan"])
-    assert not found.settled
+    assert found.completeness != "whole"
 
 
 @each(
@@ -203,7 +203,7 @@ def test_a_wish_is_no_story(words, wish):
 )
 async def test_small_talk_is_settled_by_a_real_goodbye_or_a_request_to_repeat(text, settled):
     context = Context(history=(Said("agent", ELSE),))
-    assert (await Smalltalk().answer(text, context, Budget(0))).settled is settled
+    assert ((await Smalltalk().answer(text, context, Budget(0))).completeness == "whole") is settled
 
 
 @each(
@@ -217,7 +217,9 @@ async def test_small_talk_is_settled_by_a_real_goodbye_or_a_request_to_repeat(te
     ],
 )
 async def test_a_person_asked_for_is_settled_and_anger_is_not(text, expects, settled):
-    assert (await Handoff().answer(text, Context(expects=expects), Budget(0))).settled is settled
+    assert (
+        (await Handoff().answer(text, Context(expects=expects), Budget(0))).completeness == "whole"
+    ) is settled
 
 
 class Nothing:
@@ -233,7 +235,7 @@ class Nothing:
 )
 async def test_a_look_up_is_settled_unless_it_ends_openly(text, settled):
     agent = Lookup("hours", Nothing(), trigger=[r"\bhours\b", r"\border\b"], say="{opens}")
-    assert (await agent.answer(text, Context(), Budget.of(SECOND))).settled is settled
+    assert ((await agent.answer(text, Context(), Budget.of(SECOND))).completeness == "whole") is settled
 
 
 @each(
@@ -249,4 +251,4 @@ async def test_a_look_up_is_settled_unless_it_ends_openly(text, settled):
 async def test_a_clear_whole_question_is_settled(text, settled):
     agent = Faq("faq", [Passage("What are your opening hours?", "Nine to five."), Passage("Fees?", "None.")])
     opinion = await agent.answer(text, Context(), Budget(0))
-    assert (opinion.settled if opinion else False) is settled
+    assert bool(opinion and opinion.completeness == "whole") is settled

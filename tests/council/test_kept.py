@@ -170,24 +170,23 @@ async def test_a_defect_in_choosing_costs_the_guess_and_not_the_call(monkeypatch
 
 
 @each(
-    ("opinion", "settled", "part", "acts", "text"),
+    ("opinion", "completeness", "acts", "text"),
     [
-        (Opinion("Which?", 0.9, settled=True), True, False, False, "Which?"),
-        (Opinion("Which?", 0.9), False, False, False, "Which?"),
-        (Opinion("Which?", 0.2, settled=True), False, False, False, "Which?"),
-        (Opinion("And then?", 0.9, part=True), False, True, False, "And then?"),
-        (Opinion("Done.", 0.9, settled=True, action=Action("do")), True, False, True, "Done."),
+        (Opinion("Which?", 0.9, completeness="whole"), "whole", False, "Which?"),
+        (Opinion("Which?", 0.9), "unknown", False, "Which?"),
+        (Opinion("Which?", 0.2, completeness="whole"), "unknown", False, "Which?"),
+        (Opinion("And then?", 0.9, completeness="part"), "part", False, "And then?"),
+        (Opinion("Done.", 0.9, completeness="whole", action=Action("do")), "whole", True, "Done."),
         (
-            Opinion("Done.", 0.9, settled=True, action=Action("do", meanwhile="Alright, Friday.")),
-            True,
-            False,
+            Opinion("Done.", 0.9, completeness="whole", action=Action("do", meanwhile="Alright, Friday.")),
+            "whole",
             False,
             "Alright, Friday.",
         ),
     ],
 )
-async def test_a_guess_tells_what_the_turn_would_say(opinion, settled, part, acts, text):
+async def test_a_guess_tells_what_the_turn_would_say(opinion, completeness, acts, text):
     async with table(Says("form", opinion)) as call:
         guess = await call.ask("hello", guess=True)
-        assert (guess.text, guess.settled, guess.part, guess.acts) == (text, settled, part, acts)
+        assert (guess.text, guess.completeness, guess.acts) == (text, completeness, acts)
         assert [piece async for piece in guess.rest] == []

@@ -42,7 +42,7 @@ class Talk:
     async def settled(self, text):
         """Whether the words so far are taken for whole."""
         reply = await self.ask(text, guess=True)
-        return reply is not None and reply.settled
+        return reply is not None and reply.completeness == "whole"
 
     async def say(self, text):
         reply = await self.ask(text, guess=False)

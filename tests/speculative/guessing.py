@@ -58,7 +58,7 @@ class Answers:
             what = await what()
         if isinstance(what, Exception):
             raise what
-        return Reply(what, "answers", settled=True) if isinstance(what, str) else what
+        return Reply(what, "answers", completeness="whole") if isinstance(what, str) else what
 
 
 class Talk:

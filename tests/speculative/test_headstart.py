@@ -38,10 +38,10 @@ async def test_a_reply_on_the_shelf_is_ready_at_once():
     ("given", "silence"),
     [
         (Reply(READY, "a"), USUAL),
-        (Reply(READY, "a", settled=True, acts=True), USUAL),
-        (Reply(READY, "a", part=True), Endpointing().part_us),
-        (Reply(READY, "a", leads_up=True), LONG),
-        (Reply("…", "a", settled=True), USUAL),
+        (Reply(READY, "a", completeness="whole", acts=True), USUAL),
+        (Reply(READY, "a", completeness="part"), Endpointing().part_us),
+        (Reply(READY, "a", completeness="lead-in"), LONG),
+        (Reply("…", "a", completeness="whole"), USUAL),
         (None, Endpointing().patient_us),
         (ComponentError("down"), Endpointing().patient_us),
         (ZeroDivisionError("odd"), Endpointing().patient_us),
@@ -147,7 +147,7 @@ async def test_a_second_opinion_may_ask_for_more_silence_and_never_for_less(like
 
 
 async def test_a_second_opinion_changes_nothing_where_the_words_are_not_whole():
-    async with talking(Answers(Reply(READY, "a", leads_up=True)), second=Listener(0.99)) as talk:
+    async with talking(Answers(Reply(READY, "a", completeness="lead-in")), second=Listener(0.99)) as talk:
         await talk.say("what is my balance")
         assert talk.silences(1)[-1] == LONG
 

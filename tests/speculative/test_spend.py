@@ -32,8 +32,7 @@ ODDS = st.none() | st.floats(0, 1)
 words = st.builds(
     Words,
     st.sampled_from(TEXTS),
-    settled=st.booleans(),
-    part=st.booleans(),
+    completeness=st.sampled_from(["unknown", "lead-in", "part", "whole"]),
     understood=st.booleans(),
     acts=st.booleans(),
     ready=st.booleans(),
@@ -69,13 +68,14 @@ def test_it_is_short_only_for_what_is_whole_and_ready_and_rests_on_no_effect(kno
         learned = known.ended is not None and known.ended >= ENDS
         assert known.ready
         assert not known.acts
-        assert known.settled or learned
+        assert known.completeness == "whole" or learned
 
 
 @given(words, pauses)
 def test_words_that_mostly_go_on_are_waited_for_as_long_as_can_be(known, before):
     if known.goes_on and not known.parting:
-        assert silence(known, before, USUAL).us == (USUAL.part_us if known.part else USUAL.most_us)
+        part = known.completeness == "part"
+        assert silence(known, before, USUAL).us == (USUAL.part_us if part else USUAL.most_us)
 
 
 @given(words, pauses, bounds)
@@ -83,8 +83,10 @@ def test_words_that_mostly_go_on_are_waited_for_as_long_as_can_be(known, before)
     ("less", "more"),
     [
         ({"ready": True}, {"ready": False}),
-        ({"settled": True}, {"settled": False}),
-        ({"part": False}, {"part": True}),
+        ({"completeness": "whole"}, {"completeness": "unknown"}),
+        ({"completeness": "unknown"}, {"completeness": "lead-in"}),
+        ({"completeness": "unknown"}, {"completeness": "part"}),
+        ({"completeness": "whole"}, {"completeness": "part"}),
         ({"acts": False}, {"acts": True}),
         ({"understood": True}, {"understood": False}),
         ({"parting": True}, {"parting": False}),
@@ -116,26 +118,26 @@ def test_what_is_waited_for_without_a_reason_keeps_the_promise(known, before):
 @each(
     ("known", "us"),
     [
-        (Words("what is my balance", settled=True, ready=True), USUAL.settled_us),
-        (Words("what is my balance", settled=True), USUAL.silence_us),
-        (Words("what is my balance", settled=True, ready=True, acts=True), USUAL.silence_us),
+        (Words("what is my balance", completeness="whole", ready=True), USUAL.settled_us),
+        (Words("what is my balance", completeness="whole"), USUAL.silence_us),
+        (Words("what is my balance", completeness="whole", ready=True, acts=True), USUAL.silence_us),
         (Words("what is my balance", ready=True), USUAL.silence_us),
         (Words("what is my balance", ready=True, ended=ENDS), USUAL.settled_us),
         (Words("what is my balance", ready=True, ended=ENDS, acts=True), USUAL.silence_us),
         (Words("what is my balance", ended=ENDS), USUAL.silence_us),
         (Words("what is my balance", ready=True, ended=FEW), USUAL.most_us),
-        (Words("what is my balance", settled=True, ready=True, ended=FEW), USUAL.settled_us),
-        (Words("what is my balance", settled=True, ready=True, ended=HARDLY_ANY), USUAL.most_us),
-        (Words("no", settled=True, ready=True, ended=HARDLY_ANY), USUAL.settled_us),
-        (Words("four four two", ready=True, part=True), USUAL.part_us),
-        (Words("hi my name is ann", ready=True, leads_up=True), USUAL.most_us),
+        (Words("what is my balance", completeness="whole", ready=True, ended=FEW), USUAL.settled_us),
+        (Words("what is my balance", completeness="whole", ready=True, ended=HARDLY_ANY), USUAL.most_us),
+        (Words("no", completeness="whole", ready=True, ended=HARDLY_ANY), USUAL.settled_us),
+        (Words("four four two", ready=True, completeness="part"), USUAL.part_us),
+        (Words("hi my name is ann", ready=True, completeness="lead-in"), USUAL.most_us),
         (Words("can you change the", ready=True), USUAL.most_us),
         (Words("can you change the", ready=True, ended=ENDS), USUAL.most_us),
         (Words("my number is five five five", ready=True), USUAL.most_us),
-        (Words("my number is five five five", ready=True, settled=True), USUAL.settled_us),
+        (Words("my number is five five five", ready=True, completeness="whole"), USUAL.settled_us),
         (Words("blue elephants", understood=False), Endpointing().patient_us),
         (Words("can you change the", parting=True), USUAL.silence_us),
-        (Words("bye", parting=True, ready=True, settled=True), USUAL.settled_us),
+        (Words("bye", parting=True, ready=True, completeness="whole"), USUAL.settled_us),
     ],
 )
 def test_the_table(known, us):
@@ -144,31 +146,36 @@ def test_the_table(known, us):
 
 
 @each(
-    ("ended", "settled", "us"),
+    ("ended", "completeness", "us"),
     [
-        (0.66, False, USUAL.most_us),  # two in three had ended: cutting one off costs as much as two who wait
-        (0.67, False, USUAL.silence_us),
-        (0.24, True, USUAL.most_us),
-        (0.25, True, USUAL.settled_us),
-        (0.94, False, USUAL.silence_us),
-        (0.95, False, USUAL.settled_us),
+        (
+            0.66,
+            "unknown",
+            USUAL.most_us,
+        ),  # two in three had ended: cutting one off costs as much as two who wait
+        (0.67, "unknown", USUAL.silence_us),
+        (0.24, "whole", USUAL.most_us),
+        (0.25, "whole", USUAL.settled_us),
+        (0.94, "unknown", USUAL.silence_us),
+        (0.95, "unknown", USUAL.settled_us),
     ],
 )
-def test_from_how_many_on_others_decide(ended, settled, us):
-    known = Words("what is my balance", settled=settled, ready=True, ended=ended)
+def test_from_how_many_on_others_decide(ended, completeness, us):
+    known = Words("what is my balance", completeness=completeness, ready=True, ended=ended)
     assert silence(known, (), USUAL).us == us
 
 
 @pytest.mark.parametrize(("sounds_ended", "us"), [(0.04, 550 * MS), (0.05, 150 * MS)])
 def test_who_sounds_unfinished_is_given_the_usual_silence(sounds_ended, us):
-    known = Words("what is my balance", settled=True, ready=True, sounds_ended=sounds_ended)
+    known = Words("what is my balance", completeness="whole", ready=True, sounds_ended=sounds_ended)
     assert silence(known, (), USUAL).us == us
 
 
 @pytest.mark.parametrize("ended", [None, ENDS])
 def test_a_word_that_ends_in_a_stop_is_given_time_for_its_release(ended):
     """The "t" of "it" may come 200 ms after the voice."""
-    known = Words("send it", settled=ended is None, ready=True, ended=ended)
+    completeness = "whole" if ended is None else "unknown"
+    known = Words("send it", completeness=completeness, ready=True, ended=ended)
     assert silence(known, (), USUAL).us == 210 * MS
     assert silence(known, (), replace(USUAL, silence_us=180 * MS)).us == 180 * MS
 

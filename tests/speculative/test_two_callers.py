@@ -78,7 +78,7 @@ class Caller:
 
     async def answer(self, question):
         del question
-        return Reply(told(self.balance), "caller", settled=True)
+        return Reply(told(self.balance), "caller", completeness="whole")
 
     def speaks(self):
         self.ahead.listening(())

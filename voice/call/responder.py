@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -78,6 +78,15 @@ async def nothing() -> AsyncGenerator[str, None]:
         yield text
 
 
+Completeness: TypeAlias = Literal["unknown", "lead-in", "part", "whole"]
+"""How much of what a caller wants to say their words are, by whoever would answer them.
+
+``whole``: they answer what was asked or wish for something, and no more need come. ``part``: they are a part
+of what was asked for, and the rest is likely to follow. ``lead-in``: they name no matter yet, and are likely
+to lead up to one. ``unknown``: any of these.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What to say, who chose it and why: an opening to speak now, and the rest as it comes."""
@@ -94,12 +103,8 @@ class Reply:
     """Whether it says goodbye; then a silent caller is not asked whether they are there."""
     transfer: str = ""
     """Where the caller is sent once the reply was heard; '' for nowhere."""
-    settled: bool = False
-    """The caller's words were whole: they answer what was asked or wish for something; no more need come."""
-    part: bool = False
-    """They are a part of what was asked for: the rest is likely to follow."""
-    leads_up: bool = False
-    """They name no matter yet: they are likely to lead up to one."""
+    completeness: Completeness = "unknown"
+    """How much of what the caller wants to say the words answered are, by whoever answers."""
     acts: bool = False
     """On a guess: its opening is true only once something with an effect has been done."""
 

@@ -10,7 +10,7 @@ BEAT = 2 * SECOND
 
 
 def status(session=1, *, online=True, started="2026-01-01T00:00:00+00:00"):
-    return Status(1, online, started, session, BEAT)
+    return Status(v=2, online=online, started=started, session=session, beat_us=BEAT)
 
 
 def test_a_worker_that_says_so_serves():

@@ -68,7 +68,7 @@ def test_the_bytes_of_a_question_are_these():
     assert (
         asked("naïve", context)
         == (
-            '{"v":1,"seat":"bank","asker":"a1","sent_us":5,"left_us":300000,"utterance":"naïve",'
+            '{"v":2,"seat":"bank","asker":"a1","sent_us":5,"left_us":300000,"utterance":"naïve",'
             '"history":[{"who":"caller","text":"hi","cut":true}],"slots":{"a":"b"},"state":[1],"asked_by":"bank"}'
         ).encode()
     )
@@ -77,10 +77,10 @@ def test_the_bytes_of_a_question_are_these():
 def test_the_bytes_of_an_opinion_are_these():
     opinion = Opinion("Done.", 0.5, action=Action("pay", {"to": "Ann"}, "No."), ends_call=True)
     assert wire.answer(opinion, " Goodbye. ") == (
-        b'{"v":1,"kind":"opinion","opening":"Done. Goodbye.","confidence":0.5,'
+        b'{"v":2,"kind":"opinion","opening":"Done. Goodbye.","confidence":0.5,'
         b'"action":{"name":"pay","arguments":{"to":"Ann"},"otherwise":"No."},"ends_call":true}'
     )
-    assert wire.answer(None) == b'{"v":1,"kind":"none"}'
+    assert wire.answer(None) == b'{"v":2,"kind":"none"}'
 
 
 def test_an_agent_finds_its_state_under_its_own_name_whatever_its_seat_is_called():
@@ -128,13 +128,13 @@ def test_nonsense_is_refused_where_it_is_made(opinion):
         b"hello",
         b"[]",
         b"\xff",
-        b'{"v":1}',
-        b'{"v":1,"kind":"opinion","opening":"a","confidence":2}',
-        b'{"v":1,"kind":"opinion","opening":"a","confidence":"1"}',
-        b'{"v":1,"kind":"shout"}',
-        b'{"v":2,"kind":"none"}',
-        b'{"v":1,"kind":"opinion","state":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
-        b'{"v":1,"kind":"none","because":"' + b"x" * 65_536 + b'"}',
+        b'{"v":2}',
+        b'{"v":2,"kind":"opinion","opening":"a","confidence":2}',
+        b'{"v":2,"kind":"opinion","opening":"a","confidence":"1"}',
+        b'{"v":2,"kind":"shout"}',
+        b'{"v":1,"kind":"none"}',
+        b'{"v":2,"kind":"opinion","state":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+        b'{"v":2,"kind":"none","because":"' + b"x" * 65_536 + b'"}',
     ],
 )
 def test_what_is_no_answer_of_ours_is_refused(payload):
@@ -150,4 +150,4 @@ def test_no_bytes_raise_anything_else(payload):
 
 
 def test_a_newer_peer_may_say_more():
-    assert wire.read_answer(b'{"v":1,"kind":"none","mood":"good"}').kind == "none"
+    assert wire.read_answer(b'{"v":2,"kind":"none","mood":"good"}').kind == "none"
