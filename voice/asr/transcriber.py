@@ -22,7 +22,9 @@ class Word:
 
     text: str
     began_us: int
+    """Where it begins (µs of media)."""
     ended_us: int
+    """Where it ends (µs of media)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Transcript:
     text: str
     words: tuple[Word, ...] = ()
     work: tuple[Work, ...] = field(default=(), compare=False)
+    """Decodes that it cost."""
 
 
 class Dictation(Protocol):

@@ -48,6 +48,7 @@ class Owner:
     """Who or what a stage waited for, so that a reader knows what to change."""
 
     name: str
+    """A setting's key, or the name of a service, an agent or a part of the program."""
     kind: OwnerKind
 
 
@@ -61,8 +62,11 @@ class Entry:
 
     stage: Stage
     began_us: int
+    """Beginning (µs on the clock)."""
     ended_us: int
+    """End, where the next entry begins (µs on the clock)."""
     owner: Owner
+    """Who or what was waited for."""
     outcome: str = "done"
     """How the stage ended: ``done``, ``cut`` or ``failed``."""
 
@@ -88,10 +92,13 @@ class Lane:
     """Work beside the path: when it ran, how it ended, what it saved or wasted. Times in microseconds."""
 
     name: str
+    """What ran, for instance ``seat:transfer`` or ``asr:moonshine``."""
     began_us: int
+    """When it began (µs on the clock)."""
     ended_us: int | None = None
     """When it ended (µs on the clock); ``None`` while it runs."""
     outcome: str = "open"
+    """How it ended; ``open`` while it runs."""
     saved_us: int = 0
     """By how much it shortened the turn (µs)."""
     wasted_us: int = 0
@@ -115,11 +122,15 @@ class Guess:
 
     said: str
     text: str
+    """The reply that was thought likely."""
     odds: float | None
     ready: bool
     because: str
+    """Why it was thought likely."""
     outcome: str = "not said"
+    """What became of it: ``said``, ``kept``, ``dropped`` or ``not said``."""
     saved_us: int = 0
+    """By how much it shortened the turn (µs)."""
     wasted_us: int = 0
     cpu_us: int = 0
 
@@ -133,9 +144,13 @@ class Account:
     closed_us: int
     """First audible sample of the answer, or the turn's end without one (µs on the clock)."""
     outcome: Outcome
+    """How the turn ended."""
     entries: tuple[Entry, ...]
+    """Shares of the stages, one after another; their durations sum to the turn's."""
     lanes: tuple[Lane, ...]
+    """Work beside the path; never added."""
     decisions: tuple[Decision, ...]
+    """Choices in the order made."""
     first_sound_us: int | None
     """First audible sample of anything, a bridge included (µs on the clock); ``None`` if there was none."""
     first_answer_us: int | None
@@ -143,6 +158,7 @@ class Account:
     witness_us: int | None
     """First audible sample as the tape counts it (µs on the clock); ``None`` if there was none."""
     guesses: tuple[Guess, ...] = ()
+    """Replies that were thought likely before the turn was final."""
 
     @property
     def critical(self) -> Entry | None:
@@ -173,13 +189,21 @@ class Ledger:
     """The account of one turn while it runs; all times in microseconds on the loop's clock."""
 
     zero_us: int
+    """The caller's last voiced sample (µs on the clock)."""
     lanes: list[Lane] = field(default_factory=list)
+    """Work beside the path; never added."""
     decisions: list[Decision] = field(default_factory=list)
+    """Choices in the order made."""
     guesses: list[Guess] = field(default_factory=list)
+    """Replies that were thought likely before the turn was final."""
     first_sound_us: int | None = None
+    """First audible sample of anything, a bridge included; ``None`` before it."""
     first_answer_us: int | None = None
+    """First audible sample of the answer; ``None`` before it."""
     witness_us: int | None = None
+    """First audible sample as the tape counts it; ``None`` before it."""
     closed_us: int | None = None
+    """When the account was closed; ``None`` while it is open."""
     _entries: list[Entry] = field(default_factory=list)
     _stack: list[tuple[Stage, Owner]] = field(default_factory=lambda: [("unaccounted", NOBODY)])
     _cursor_us: int = 0

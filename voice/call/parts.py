@@ -35,6 +35,7 @@ class CallRow:
     """One row of a call: a turn, or an announcement (then there is no utterance)."""
 
     kind: Kind
+    """What the row is of."""
     number: int
     """Number of the row in the call, from 1."""
     account: Account
@@ -98,11 +99,14 @@ class Parts:
     vad: Vad
     transcriber: Transcriber
     endpointing: Endpointing
+    """How long a silence ends a turn."""
     responder: Responder
     voice: Synthesizer
     """The synthesizer."""
     forecast: Forecast
+    """What each stage has lately cost."""
     phrases: Phrases
+    """The sentences that are never waited for."""
     notice: Speech | None = None
     """Legal notice, said first and to its end whatever the caller says; ``None`` for none."""
     greeting: Speech | None = None
@@ -124,7 +128,9 @@ class TurnParts:
     """The synthesizer."""
     mouth: Mouth
     forecast: Forecast
+    """What each stage has lately cost."""
     phrases: Phrases
+    """The sentences that are never waited for."""
     act_us: int = 0
     """Time from the last voiced sample until an effect may begin, since the caller may go on (µs)."""
     ahead: Ahead | None = None

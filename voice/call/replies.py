@@ -38,12 +38,16 @@ class Announcement:
     """Something we say unasked: a notice, a greeting, a reprompt. Its zero is when we decided to."""
 
     kind: Kind
+    """Which announcement it is."""
     number: int
+    """Number of its row in the call, from 1."""
     ledger: Ledger
     protected: bool = False
     """Whether it is played to its end whatever the caller says."""
     outcome: Outcome | None = None
+    """How it ended; ``None`` while that is open."""
     heard: Playback = field(default_factory=Playback)
+    """What was heard of it."""
 
     def close(self) -> None:
         """Close the account."""

@@ -23,6 +23,7 @@ class Said:
     who: str
     """``caller`` or ``agent``."""
     text: str
+    """The words."""
     cut: bool = False
 
 
@@ -113,6 +114,7 @@ class Responder(Protocol):
     """Whoever chooses the reply."""
 
     name: str
+    """Its name, as the ledger tells it."""
 
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Handle that the caller begins to speak; the answer will build on *history*.

@@ -52,11 +52,13 @@ class Turn:
     number: int
     """Number of the turn in the call, from 1."""
     utterance: Utterance
+    """What the caller said."""
     said: str
     """Words to answer: the utterance's, behind those of an earlier turn that was never answered."""
     asked: str
     """The same words, without keyed-in digits."""
     ledger: Ledger
+    """Its account."""
     budget: Budget
     """By when something must sound."""
     patience: Budget

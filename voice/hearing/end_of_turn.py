@@ -33,6 +33,7 @@ class EndOfTurn(Protocol):
     """A model that hears whether a turn is over; all calls may share one."""
 
     name: str
+    """Its name, as settings call it."""
 
     async def ended(self, sound: Int16) -> float:
         """Return 0–1: how likely it is that whoever is heard in *sound* has ended.

@@ -77,6 +77,7 @@ class Utterance:
     trust: Literal["final", "partial"] = "final"
     """Whether the text is final, or a partial one since the final came too late or empty."""
     transcriber: str = ""
+    """Name of the recogniser, or of what else made the text."""
     because: str = ""
     """Why the text is only partial; '' if it is final."""
     work: tuple[Work, ...] = ()

@@ -54,9 +54,13 @@ class Hello(Struct, tag_field="event", tag="hello", frozen=True):
     """The page's first words; ``resume`` is the key of a call whose socket dropped."""
 
     version: int
+    """Version of what the page speaks."""
     rate: int
+    """Sample rate of its frames (Hz)."""
     frame: int
+    """Length of its frames (samples)."""
     token: str = ""
+    """Credential of the page; '' for none."""
     resume: str = ""
     """Key of a call whose socket dropped; '' for a new call."""
 

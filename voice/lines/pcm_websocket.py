@@ -48,6 +48,7 @@ class PcmVendor(Protocol):
     """The words of one far side."""
 
     name: str
+    """Name of the dialect, for records."""
 
     def read(self, text: str) -> Sequence[Told]:
         """Return what a TEXT message says; raises ValueError or msgspec's errors if it means nothing."""

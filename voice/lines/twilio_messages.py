@@ -37,6 +37,7 @@ class Vendor:
     """The words and habits of one vendor; the defaults are Twilio's."""
 
     name: str
+    """What settings call it."""
     facts: str
     """What is known of it, and from where."""
 
@@ -49,8 +50,11 @@ class Vendor:
     call: str = "callSid"
     """Field of the call's id, in ``start``."""
     sequence: str = "sequenceNumber"
+    """Field of a message's number."""
     format: str = "mediaFormat"
+    """Field of the audio's form, in ``start``."""
     rate_field: str = "sampleRate"
+    """Field of the sample rate, in the audio's form."""
     parameters: str = "customParameters"
     """Field of the parameters that we gave along, in ``start`` or beside it."""
     numbers_beside: bool = False
@@ -91,6 +95,7 @@ class Vendor:
     encoding: str = "audio/x-mulaw"
     """Encoding if ``start`` does not say."""
     rate: int = 8_000
+    """Sample rate if ``start`` does not say (Hz)."""
     linear: str = "pcm16"
     """Name of its 16-bit linear audio in :mod:`turnbudget.voice.sound.encoding`."""
     stream_attributes: Mapping[str, str] = field(default_factory=dict)

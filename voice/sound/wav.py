@@ -65,8 +65,10 @@ class Header:
 
     format: Format
     start: int
+    """Where the samples start (bytes)."""
     size: int
     notes: tuple[str, ...] = ()
+    """Faults that were mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Wav:
 
     format: Format
     data: memoryview
+    """The samples' bytes."""
     notes: tuple[str, ...]
+    """Faults that were mended."""
 
 
 def begins(blob: bytes) -> bool:
