@@ -10,11 +10,13 @@ from laws import each
 
 from turnbudget.agents.agent import Context
 from turnbudget.agents.check import check_agent
-from turnbudget.agents.form import LOST, PUZZLED, SURE, TAKEN_BACK, Form
+from turnbudget.agents.form import Form
 from turnbudget.agents.slot import Slot
 from turnbudget.agents.trial import Trial
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time.budget import Budget
+
+LOST, PUZZLED, SURE, TAKEN_BACK = 0.2, 0.35, 0.95, 0.5
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}
 AMOUNT = Slot(name="amount", type="amount", ask="How much?")

@@ -8,10 +8,12 @@ import pytest
 from laws import each
 
 from turnbudget.agents.agent import Context, Foresees
-from turnbudget.agents.form import MOST, Form
+from turnbudget.agents.form import Form
 from turnbudget.agents.slot import Slot
 from turnbudget.agents.trial import Trial
 from turnbudget.voice.errors import ConfigError
+
+MOST = 24
 
 ACCOUNTS = {"checking": (), "savings": ("saving",)}
 AMOUNT = Slot(name="amount", type="amount", ask="How much?")

@@ -12,10 +12,12 @@ from provider import HOLD, PROMPT, WAIT, heard
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt, ToolCall
 from turnbudget.agents.backends.check import check_backend
-from turnbudget.agents.backends.responses_ws import OLD_US, ResponsesBackend
+from turnbudget.agents.backends.responses_ws import ResponsesBackend
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
+
+OLD_US = 3_300_000_000
 
 pytestmark = pytest.mark.clock("skip")
 CLOSE = "close"

@@ -6,9 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.recorded.conversation import LEAD_US, Conversation, Segment, segments_of
+from turnbudget.recorded.conversation import Conversation, Segment, segments_of
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.sound import audio
+
+LEAD_US = 300_000
 
 SECOND = 1_000_000
 

@@ -8,13 +8,15 @@ import pytest
 import soundfile
 from calls import QUICK
 
-from turnbudget.recorded.demo import LINES, PAUSE_US, render_call
+from turnbudget.recorded.demo import LINES, render_call
 from turnbudget.recorded.tracks import Reading, stereo
 from turnbudget.settings.config import TtsTable
 from turnbudget.voice.hearing.vad import Energy
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.tts import pyttsx3
+
+PAUSE_US = 900_000
 
 SCRIPTED = msgspec.structs.replace(QUICK, tts=TtsTable(engine="scripted"))
 

@@ -7,7 +7,9 @@ import pytest
 from laws import each
 from surroundings import ROWS, row
 
-from turnbudget.serving.ending import LAST, DispositionRule, EndReason, disposition, handover, reason
+from turnbudget.serving.ending import DispositionRule, EndReason, disposition, handover, reason
+
+LAST = 5
 
 
 @each(

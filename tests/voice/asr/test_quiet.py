@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.asr.moonshine_model import LONGEST, cuts, parts, quietest
+from turnbudget.voice.asr.moonshine_model import cuts, parts, quietest
 from turnbudget.voice.sound.audio import FRAME, RATE, join
+
+LONGEST = 192_000
 
 RANDOM = np.random.default_rng(1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.asr.reference import APART_US, Reference
+from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.transcriber import Word
+
+APART_US = 400_000
 
 MS = 1_000
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from turnbudget.recorded.harper import open_call
-from turnbudget.speculative.spend import UNFINISHED
 from turnbudget.voice.errors import MissingEngine
 from turnbudget.voice.hearing import end_of_turn
 from turnbudget.voice.hearing.end_of_turn import REMEDY, SmartTurn
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time.clock import MS, SECOND
+
+UNFINISHED = 0.05
 
 installed = pytest.mark.skipif(
     not (importlib.util.find_spec("pipecat") and importlib.util.find_spec("onnxruntime")),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turnbudget.voice.hearing.media import LOST, Media
+from turnbudget.voice.hearing.media import Media
 from turnbudget.voice.lines.line import Frame
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+
+LOST = 3200
 
 MS = 1_000
 FRAME = audio.silence(audio.FRAME)

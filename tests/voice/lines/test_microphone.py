@@ -11,10 +11,12 @@ from sounds import noise, voice
 from turnbudget.voice.lines.canceller import Beside, Canceller, installed
 from turnbudget.voice.lines.card import BLOCK_US, SimulatedCard
 from turnbudget.voice.lines.check import check_line
-from turnbudget.voice.lines.microphone import RING, Microphone
+from turnbudget.voice.lines.microphone import Microphone
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
+
+RING = 200
 
 BLOCK = audio.samples(BLOCK_US)
 

@@ -9,8 +9,10 @@ from two_ends import sound
 from turnbudget.voice.lines.chan_websocket import ChanWebsocket
 from turnbudget.voice.lines.dialect import AudioIn, Hangup, Odd, Started
 from turnbudget.voice.lines.jambonz import Jambonz
-from turnbudget.voice.lines.pcm_websocket import LONGEST, PcmWebsocket
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 from turnbudget.voice.lines.vonage import Vonage
+
+LONGEST = 65_536
 
 STARTS = {
     ChanWebsocket: '{"event":"MEDIA_START","channel_id":"1.2","format":"slin16","optimal_frame_size":640}',

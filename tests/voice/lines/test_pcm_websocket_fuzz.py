@@ -12,7 +12,8 @@ from turnbudget.voice.lines.dialect import AudioIn, Started
 from turnbudget.voice.lines.jambonz import Jambonz
 from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 from turnbudget.voice.lines.vonage import Vonage
-from turnbudget.voice.lines.wire import PENDING
+
+PENDING = 64
 
 MESSAGES = 100_000
 WORDS = {

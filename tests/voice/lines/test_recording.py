@@ -14,10 +14,12 @@ from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.lines.check import check_line
 from turnbudget.voice.lines.line import Frame
-from turnbudget.voice.lines.recording import GIVE_UP_US, GOODBYE_US, UNANSWERED_US, Clip, RecordedLine
+from turnbudget.voice.lines.recording import Clip, RecordedLine
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
+
+GIVE_UP_US, GOODBYE_US, UNANSWERED_US = 15_000_000, 500_000, 3_000_000
 
 FRAME_US = audio.FRAME_US
 HISS = np.arange(1, 8_001, dtype=np.int16) % 50 + 1

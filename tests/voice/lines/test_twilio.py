@@ -11,9 +11,11 @@ from laws import each
 
 from turnbudget.voice.lines.dialect import AudioIn, Dtmf, Hangup, MarkPlayed, Odd, Started
 from turnbudget.voice.lines.twilio import TwilioDialect
-from turnbudget.voice.lines.twilio_messages import LIMIT, TWILIO
+from turnbudget.voice.lines.twilio_messages import TWILIO
 from turnbudget.voice.sound.encoding import called
 from turnbudget.voice.sound.stream import Stream
+
+LIMIT = 262_144
 
 LOUD = bytes(range(16, 176))
 """20 ms of mu-law, no two samples alike."""

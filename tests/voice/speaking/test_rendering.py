@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from turnbudget.testing.stage import speech
-from turnbudget.voice.speaking.mouth import AHEAD, Rendering
+from turnbudget.voice.speaking.mouth import Rendering
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS
+
+AHEAD = 4
 
 
 async def heard(rendering):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnbudget.voice.time.budget import ENOUGH, WINDOW, Cost, Forecast, nearest_rank
+from turnbudget.voice.time.budget import Cost, Forecast, nearest_rank
+
+ENOUGH, WINDOW = 20, 100
 
 PRIOR = Cost(p50_us=50_000, p95_us=120_000)
 

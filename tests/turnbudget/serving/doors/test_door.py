@@ -14,7 +14,6 @@ from floors import FARS, QUICK, SAYS, ask, call, open_tones, serving, until, url
 from signed import ORIGIN, TWILIO, form, let_in, upgrade, webhook
 
 from turnbudget.serving.config import load
-from turnbudget.serving.doors.passes import LIFE_US
 from turnbudget.serving.events import CallBegan
 from turnbudget.settings.config import SpeculationTable, dump
 from turnbudget.voice.errors import ConfigError
@@ -23,6 +22,8 @@ from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
 from turnbudget.voice.lines.twilio_webhook import sign
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
+
+LIFE_US = 60_000_000
 
 pytestmark = pytest.mark.clock("wall")
 ACME = "acme-token-12345678"
