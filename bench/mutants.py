@@ -61,8 +61,8 @@ TESTS: Final = (ast.Name, ast.Attribute, ast.Call, ast.NamedExpr)
 """Conditions that have no operator of their own to be changed."""
 NAMES: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 """Functions that are mistaken for each other."""
-LOGS: Final = frozenset({"log", "logger", "logging", "warnings"})
-"""Names whose calls only tell people something."""
+LOGS: Final = frozenset({"log", "logger", "logging", "warnings", "secrets"})
+"""Names whose calls only tell people something, or make up a name."""
 UNTESTED: Final = frozenset({"__repr__", "__all__", "__slots__", "TypeVar", "NewType", "TypeAlias", "cast"})
 """Names behind which a change means nothing to a program."""
 
@@ -139,6 +139,8 @@ def _places(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, list[str]]]:
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of *node* in which a change could mean something."""
     passed_over = {"annotation", "returns", "decorator_list", "type_comment", "bases", "keywords"}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "round":
+        node = ast.Call(node.func, node.args[:1], [])  # how finely is no promise
     for name, value in ast.iter_fields(node):
         if name in passed_over and not isinstance(node, ast.Call):
             continue
@@ -187,7 +189,7 @@ def _changes(node: ast.expr | ast.stmt) -> list[str]:  # noqa: C901, PLR0911 - a
             return [str(value + 1), f"({value - 1})", str(value * 2)] if value else ["1"]
         case ast.Name(id=name, ctx=ast.Load()) if name in NAMES:
             return [NAMES[name]]
-        case ast.Return(value=ast.expr() as value) if not _is_none(value):
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
             return ["return None"]
         case ast.Break():
             return ["continue"]
@@ -198,10 +200,6 @@ def _changes(node: ast.expr | ast.stmt) -> list[str]:  # noqa: C901, PLR0911 - a
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Delete() | ast.Raise():
             return ["pass"]
     return []
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _swapped(node: ast.expr | ast.stmt, operator: ast.AST) -> str:

@@ -51,6 +51,17 @@ async def test_an_action_runs_once_and_its_result_is_in_the_reply():
         assert "action pay" in call.took
 
 
+@pytest.mark.parametrize(
+    ("error", "because"), [(None, "done in 300 ms"), (ValueError("no"), "failed after 300 ms: ")]
+)
+async def test_the_log_says_how_long_an_action_took(error, because):
+    async with table(paying(), tools={"pay": Till(after_us=300 * MS, error=error)}) as call:
+        await clock.sleep(7 * SECOND)
+        await call.talk("yes")
+        [told] = [one.because for one in call.ledger.decisions if one.took == "action pay"]
+        assert told.startswith(because)
+
+
 async def test_nothing_is_done_while_the_caller_may_still_go_on():
     till = Till()
     async with table(paying(), tools={"pay": till}) as call:

@@ -230,6 +230,16 @@ async def test_the_lanes_of_those_heard_in_vain_say_what_they_wasted():
         assert (idle.outcome, idle.wasted_us) == ("heard", 10 * MS)
 
 
+async def test_a_lane_says_what_was_wasted_however_late_in_the_call_it_began():
+    agents = sleeper(), Says("odd", ValueError("no"), after_us=20 * MS), Says("idle", "Hm.", 0.3, 10 * MS)
+    async with table(*agents) as call:
+        await clock.sleep(7 * SECOND)
+        await call.ask()
+        lanes = {lane.name: (lane.outcome, lane.wasted_us) for lane in call.ledger.lanes}
+        assert lanes["seat:sleeper"] == ("late", LAST_US)
+        assert lanes["seat:odd"] == ("failed", 20 * MS)
+
+
 async def test_every_seat_is_told_the_last_deadline():
     agent = Says("good", "Ten.")
     async with table(agent) as call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -118,6 +119,29 @@ async def test_what_is_open_in_the_words_that_are_not_spoken_is_closed(stall_us,
             await rest.aclose()
 
 
+class Unruly(Held):
+    """Refines though it was cancelled, and opens a stream then."""
+
+    async def refine(self, said, drafts, best, budget):
+        del said, drafts, budget
+        with contextlib.suppress(asyncio.CancelledError):
+            await clock.sleep(10_000 * MS)
+        await clock.sleep(200 * MS)
+        return replace(best, opening=REFINED, rest=self.rest)
+
+
+async def test_what_is_refined_after_nobody_waits_for_it_is_closed():
+    refined = Stream()
+    rest = refined.pieces()
+    await anext(rest)
+    plan = policy("refine", Unruly(Fast(), Forecast({"ttft:fast": Cost(50 * MS, 50 * MS)}), rest=rest))
+    async with table(*DRAFTS, policy=plan) as call:
+        assert (await call.ask()).text == "It is ten."
+        assert not refined.closed
+        await clock.sleep(201 * MS)
+        assert refined.closed
+
+
 async def test_what_it_really_cost_is_learned():
     fast = Fast(ttft_us=200 * MS)
     plan = refining(fast, 20 * MS)
@@ -126,6 +150,8 @@ async def test_what_it_really_cost_is_learned():
         before = len(fast.begun)
         await call.talk()
         assert (before, plan.refiner.needs_us()) == (2, 400 * MS)
+        learned = [plan.refiner.forecast.of(f"{stage}:fast").p95_us for stage in ("distil", "write")]
+        assert learned == [200 * MS, 200 * MS]
         await call.talk(first_us=300 * MS)
         assert len(fast.begun) == 4
 
