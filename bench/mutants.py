@@ -379,6 +379,8 @@ def main(  # noqa: PLR0913, PLR0917 - an option each
         text += f"; survived  {last}" if last in so_far.survivors else ""
         click.echo(f"\r{text}" if terminal else text, nl=not terminal or last in so_far.survivors, err=True)
 
+    for number in (signal.SIGINT, signal.SIGTERM):  # a job in the background is begun without Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     with Bed(ROOT, factor=factor, more=more) as bed:
         outcome = measure(bed, chosen, told)
     click.echo(f"\n{outcome.killed} of {outcome.tried} killed ({outcome.percent:.0f} %), seed {seed}")
