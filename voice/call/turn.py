@@ -37,6 +37,8 @@ PIECE_US: Final = 2 * clock.SECOND
 LOOP: Final = Owner("event loop", "own code")
 """Owner of the time between the end of one task and the beginning of the next."""
 
+BRIDGE: Final = Owner("bridge", "budget")
+"""Owner of the time in which a bridge sounds, also where the answer behind it is ready before it ends."""
 HELD: Final = Owner("barge_in", "setting")
 """Owner of the time in which a ready reply waits for what the caller's voice means."""
 
@@ -79,6 +81,8 @@ class Turn:
     """Whether the answer says goodbye."""
     transfer: str = ""
     """Where the answer sends the caller; '' for nowhere."""
+    bridging: bool = False
+    """Whether the bridge is sounding, so that an answer that is ready waits for its end."""
     shelved: bool = False
     """Whether the answer's opening was rendered before it was asked for."""
     reply: Lane | None = None
@@ -189,9 +193,11 @@ async def bridge(turn: Turn, parts: TurnParts) -> None:
     left, need = turn.budget.left() // clock.MS, parts.needs(parts.phrases.bridge) // clock.MS
     because = f"no answer yet, {left} ms left, and the bridge needs {need} ms"
     turn.ledger.decide("bridge", "the caller asked if we are there" if turn.urged.done() else because)
-    turn.ledger.otherwise("deliver", Owner("bridge", "budget"))
+    turn.ledger.otherwise("deliver", BRIDGE)
+    turn.bridging = True
     sounding = tells(turn.ledger, parts.forecast, answer=False)
     await parts.mouth.play(at_once(parts.phrases.bridge), turn.aside, sounding)
+    turn.bridging = False
     turn.ledger.otherwise("choose", LOOP)
 
 
@@ -256,7 +262,7 @@ async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Non
                 raise ComponentError("the reply has no words to speak", where=parts.responder.name)
             opening, left = await render_opening(turn, parts, pieces[0])
             await rendering.put(opening)
-        turn.ledger.otherwise("deliver", LOOP)
+        turn.ledger.otherwise("deliver", BRIDGE if turn.bridging else LOOP)
         await clock.sleep(0)  # the Mouth begins before the next piece is asked for
         await render_rest(parts, rendering, [*filter(None, (left,)), *pieces[1:]])
         async for text in rest:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from turnbudget.cli import main
 from turnbudget.settings import compose
-from turnbudget.settings.config import AsrTable, VadTable, dump
+from turnbudget.settings.config import AsrTable, OtherwiseTable, ResponderTable, RuleTable, VadTable, dump
 from turnbudget.testing.tones import Tones
 from turnbudget.voice.errors import UsageError
 
@@ -256,3 +256,22 @@ def test_a_row_says_whether_the_text_it_answers_was_the_final_one(tmp_path, monk
     assert run.summary.partial_texts.count == (0 if whole else len(caller_turns(run)))
     assert run.summary.partial_texts.of == len(caller_turns(run))
     assert [row.heard_whole for row in run.rows if row.kind == "greeting"] == [None]
+
+
+@pytest.mark.parametrize("delay_ms", [200, 300, 400, 500, 600])
+def test_the_wait_for_the_end_of_a_bridge_is_the_bridges_own(tmp_path, monkeypatch, delay_ms):
+    """An answer that was ready waited 68 to 419 ms for the bridge, charged to the event loop."""
+    monkeypatch.undo()
+    table = ResponderTable(
+        rules=(RuleTable("look", "Here it is.", delay_ms),), otherwise=OtherwiseTable(say="Sure.")
+    )
+    lines = (Line("caller", "please look there", 500), Line("agent", "so", 4_000))
+    calls = harper(tmp_path / "in", talk=lines)
+    run = replay(calls, tmp_path / "run", msgspec.structs.replace(QUICK, responder=table))
+    (row,) = caller_turns(run)
+    by = {}
+    for entry in row.entries:
+        by[entry.owner] = by.get(entry.owner, 0) + entry.us
+    assert row.outcome == "bridged"
+    assert by.get("event loop", 0) < 1_000
+    assert by["bridge"] > 0

@@ -105,7 +105,12 @@ class Padded(ScriptedSynthesizer):
         samples = audio.join([audio.silence(lead), spoken.samples])
         padding = 280 * MS if self._trims else 0
         return type(spoken)(
-            text, samples, audio.first_audible(samples), "tone", padding_us=padding, cost_us=spoken.cost_us
+            text=text,
+            samples=samples,
+            onset=audio.first_audible(samples),
+            voice="tone",
+            padding_us=padding,
+            cost_us=spoken.cost_us,
         )
 
 
