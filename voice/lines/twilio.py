@@ -30,7 +30,7 @@ from turnbudget.voice.lines.twilio_messages import (
 )
 from turnbudget.voice.lines.wire import Framed
 from turnbudget.voice.sound import encoding
-from turnbudget.voice.sound.offset import ConstantLevel
+from turnbudget.voice.sound.encoding import ConstantLevel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

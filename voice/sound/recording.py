@@ -15,7 +15,7 @@ import numpy as np
 
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.sound import audio, wav
-from turnbudget.voice.sound.offset import constant_level
+from turnbudget.voice.sound.encoding import constant_level
 from turnbudget.voice.sound.resampler import Resampler, check_rate
 from turnbudget.voice.sound.sndfile import CONVERT, KNOWN, Decoder
 

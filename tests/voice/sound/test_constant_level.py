@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turnbudget.voice.sound.offset import constant_level
+from turnbudget.voice.sound.encoding import constant_level
 
 
 @pytest.mark.parametrize("level", [716, 848, 1_638, -716])
