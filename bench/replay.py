@@ -20,7 +20,7 @@ from facts import facts
 
 from turnbudget.recorded.demo import LINES, render_call
 from turnbudget.recorded.replay import ReplayPlan, replay
-from turnbudget.runs.progress import Progress
+from turnbudget.runs.terminal import Progress
 from turnbudget.settings.config import Config
 from turnbudget.voice.errors import TurnbudgetError
 from turnbudget.voice.sound import audio

@@ -122,10 +122,9 @@ if TYPE_CHECKING:
     from turnbudget.council.convene import Seat
     from turnbudget.council.council import Council
     from turnbudget.recorded.replay import ReplayPlan, replay
-    from turnbudget.runs.records import Row
+    from turnbudget.runs.records import Row, __version__
     from turnbudget.runs.rows import account_row
     from turnbudget.runs.terminal import waterfall
-    from turnbudget.runs.versions import __version__
     from turnbudget.settings.config import Config
     from turnbudget.settings.config import load as load_config
     from turnbudget.voice.asr.check import check_transcriber
@@ -150,7 +149,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
 
 _HOMES: Final = {
-    "__version__": "turnbudget.runs.versions",
+    "__version__": "turnbudget.runs.records",
     "Action": "turnbudget.agents.agent",
     "Agent": "turnbudget.agents.agent",
     "AnthropicBackend": "turnbudget.agents.backends.anthropic",

@@ -8,18 +8,16 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from turnbudget.commands import experts, guessing, llm, replaying
-from turnbudget.commands.doctor import examine, table
-from turnbudget.commands.models import make_model
+from turnbudget.commands import agents, llm, replaying, speculation
+from turnbudget.commands.doctor import examine, make_model, table
 from turnbudget.commands.shell import Teaching, one_line, print_anywhere
 from turnbudget.recorded.demo import render_call
 from turnbudget.recorded.replay import ReplayPlan
 from turnbudget.recorded.replay import replay as run_replay
-from turnbudget.runs import comparison, folder
+from turnbudget.runs import folder, readings
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.names import fresh_folder
-from turnbudget.runs.progress import Bar
-from turnbudget.runs.terminal import show
+from turnbudget.runs.terminal import Bar, show
 from turnbudget.settings.config import Config, dump, load
 from turnbudget.voice.time import clock
 
@@ -51,7 +49,7 @@ def report(run: Path, *, redraw: bool) -> None:
         folder.draw(run, loaded)
     show(loaded)
     if compared:
-        Console().print(comparison.table(compared))
+        Console().print(readings.table(compared))
     click.echo(f"report: {run / REPORT}")
 
 
@@ -116,13 +114,13 @@ def config() -> None:
 
 for command in (
     replaying.replay,
-    guessing.mine,
-    guessing.shelf,
+    speculation.mine,
+    speculation.shelf,
     llm.presets,
     llm.simulate,
     llm.probe,
-    experts.dialogues,
-    experts.seat,
+    agents.dialogues,
+    agents.seat,
 ):
     main.add_command(command)
 main.later("talk", "turnbudget.commands.talking:talk", "Talk to the agent by microphone.")

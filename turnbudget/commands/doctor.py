@@ -1,7 +1,7 @@
-"""What is installed, what is missing, and what to type.
+"""What is installed, what is missing, and what to type; and recognisers' models made ready before a call.
 
-Looks only at what packages say of themselves and at files; no engine is loaded, so it answers at once and
-answers also where an engine would crash.
+The examination looks only at what packages say of themselves and at files; no engine is loaded, so it answers
+at once, and also where an engine would crash.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from rich.table import Table
 
 from turnbudget.voice import cache
-from turnbudget.voice.asr import moonshine, vosk_models
+from turnbudget.voice.asr import moonshine, moonshine_convert, vosk_models
 from turnbudget.voice.hearing import end_of_turn
 from turnbudget.voice.tts import piper, pyttsx3
 
@@ -164,3 +164,11 @@ def _resolves_to(name: str) -> Path | None:
         return None
     places = [*(spec.submodule_search_locations or ()), *filter(None, [spec.origin])]
     return Path(places[0]).resolve() if places else None
+
+
+def make_model(engine: str, progress: Callable[[int, int, str], None]) -> Path:
+    """Return the folder of *engine*'s model, converted or fetched if it was not there. Blocks."""
+    if engine == "vosk":
+        return vosk_models.fetch(progress)
+    packaged = moonshine_convert.source()
+    return cache.keep(moonshine.FOLDER, lambda made: moonshine_convert.convert(packaged, made, progress))

@@ -14,10 +14,10 @@ from turnbudget.agents.simulated.make import make as make_simulated
 from turnbudget.agents.simulated.presets import PRESETS
 from turnbudget.commands.shell import Taught, one_line
 from turnbudget.endpoints import presets as shown
+from turnbudget.endpoints.presets import describe, write
 from turnbudget.endpoints.probe import probe as run_probe
-from turnbudget.endpoints.probed import describe, write
 from turnbudget.endpoints.simulate import serve
-from turnbudget.runs.progress import Bar
+from turnbudget.runs.terminal import Bar
 from turnbudget.voice.errors import UsageError
 from turnbudget.voice.time import clock
 

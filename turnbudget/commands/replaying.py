@@ -11,16 +11,15 @@ import msgspec
 from rich.console import Console
 
 from turnbudget.commands.shell import INTERRUPTED, MISSED, USAGE, Taught, engine_option, one_line, say, stop
-from turnbudget.recorded import onoff, script
+from turnbudget.recorded import compare, script
 from turnbudget.recorded.compare import answered_by, look_ahead, side_by_side
 from turnbudget.recorded.conversation import Pacing
 from turnbudget.recorded.replay import ReplayPlan
 from turnbudget.recorded.replay import replay as run_replay
-from turnbudget.runs import comparison, folder
+from turnbudget.runs import folder, readings
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.names import fresh_folder, named_folder, run_name
-from turnbudget.runs.progress import Bar
-from turnbudget.runs.terminal import headline, show
+from turnbudget.runs.terminal import Bar, headline, show
 from turnbudget.settings.config import DETECTORS, RECOGNISERS, VOICES, Config, load
 from turnbudget.voice.errors import UsageError
 from turnbudget.voice.time import clock
@@ -178,7 +177,7 @@ def replay(**given: Any) -> None:
         if made[-1].summary.truncated:
             break
     if len(made) > 1 and len(made) == len(plans):
-        compare(plans, made, given)
+        print_sides(plans, made, given)
     for run in made[-1:] if given["compare_speculation"] else made:
         leave(run, given["fail_over"], SHARE if allowed is None else allowed, dropped=given["allow_dropped"])
 
@@ -192,17 +191,17 @@ def plans_of(plan: ReplayPlan, given: Mapping[str, Any]) -> list[ReplayPlan]:
         raise UsageError("--compare-speculation goes with one --backend at most")
     if given["speculation"] is not None:
         raise UsageError("--compare-speculation is both --speculation and --no-speculation")
-    return onoff.both(answered_by(plan, backends[0], 0) if backends else plan)
+    return compare.both(answered_by(plan, backends[0], 0) if backends else plan)
 
 
-def compare(plans: Sequence[ReplayPlan], made: Sequence[Run], given: Mapping[str, Any]) -> None:
+def print_sides(plans: Sequence[ReplayPlan], made: Sequence[Run], given: Mapping[str, Any]) -> None:
     """Print the runs *made* of *plans* side by side."""
     if not given["compare_speculation"]:
         Console().print(side_by_side(zip(given["backends"], made, strict=True)))
         return
-    both = onoff.compared(plans, made)
+    both = compare.compared(plans, made)
     folder.compare([plan.folder for plan in plans], made, both)
-    Console().print(comparison.table(both))
+    Console().print(readings.table(both))
 
 
 def plan_of(given: Mapping[str, Any]) -> ReplayPlan:
@@ -213,7 +212,7 @@ def plan_of(given: Mapping[str, Any]) -> ReplayPlan:
     if (pacing == "script") != bool(events):
         raise UsageError("--pacing script and --script FILE go together")
     name, parent = given["name"], given["out"]
-    endings = onoff.ENDINGS if given["compare_speculation"] else ("",)
+    endings = compare.ENDINGS if given["compare_speculation"] else ("",)
     into = (
         named_folder(parent, name)
         if name is not None
@@ -247,7 +246,7 @@ def with_options(config: Config, given: Mapping[str, Any]) -> Config:
         named["speculation"] = msgspec.structs.replace(config.speculation, bank=given["bank"])
     config = msgspec.structs.replace(config, **named)
     on = given["speculation"]
-    return config if on is None else onoff.speculating(config, on=on)
+    return config if on is None else compare.speculating(config, on=on)
 
 
 def perform(plan: ReplayPlan, kind: clock.Kind, *, quiet: bool = False) -> Run:

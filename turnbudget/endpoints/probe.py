@@ -17,9 +17,8 @@ from turnbudget.agents.backends.http import checked
 from turnbudget.agents.backends.openai import OpenAIBackend
 from turnbudget.agents.simulated.prefixes import Prefixes, size
 from turnbudget.endpoints.calibrate import LEAST
-from turnbudget.endpoints.probed import Probed, describe, probed, write
-from turnbudget.endpoints.request import request
-from turnbudget.endpoints.samples import ALONE, KINDS, Kind, Sample
+from turnbudget.endpoints.presets import Probed, describe, probed, write
+from turnbudget.endpoints.samples import ALONE, KINDS, Kind, Sample, request
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget

@@ -16,12 +16,10 @@ import msgspec
 
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.names import legible
-from turnbudget.runs.recording import Recording
-from turnbudget.runs.records import CallRecord, LaneRow
+from turnbudget.runs.recording import Recording, Written
+from turnbudget.runs.records import CallRecord, LaneRow, versions
 from turnbudget.runs.rows import row
 from turnbudget.runs.summary import Header
-from turnbudget.runs.versions import versions
-from turnbudget.runs.written import Written
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.call.call import Call
 from turnbudget.voice.lines.line import Reports

@@ -1,25 +1,27 @@
-"""Runs of the same recordings side by side: what each backend costs the caller in time, and us in money."""
+"""Runs of the same recordings side by side: by each backend, or without speculation and with it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from turnbudget.runs.readings import ms
+from turnbudget.runs.records import Comparison, Side
 from turnbudget.settings.answering import open_answering
 from turnbudget.voice.errors import RunError
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from turnbudget.recorded.replay import ReplayPlan
     from turnbudget.runs.folder import Run
     from turnbudget.runs.records import Row, Spread, Summary
+    from turnbudget.settings.config import Config
 
 MINUTE_US = 60 * clock.SECOND
 
@@ -77,3 +79,35 @@ def price(summary: Summary) -> str:
     """Return the price of a minute of call by the backend's own rates, – where it names none."""
     minutes = sum(call.length_us for call in summary.calls) / MINUTE_US
     return "–" if summary.usd is None or not minutes else f"{summary.usd / minutes:.5f}"
+
+
+SIDES: Final = (("without", "-off", False), ("with speculation", "-on", True))
+"""What each side is called, how its folder's name ends, and whether it speculates."""
+ENDINGS: Final = tuple(ending for _, ending, _ in SIDES)
+
+
+def speculating(config: Config, *, on: bool) -> Config:
+    """Return *config* with speculation on or off, whatever it says."""
+    return msgspec.structs.replace(config, speculation=msgspec.structs.replace(config.speculation, on=on))
+
+
+def both(plan: ReplayPlan) -> list[ReplayPlan]:
+    """Return *plan* twice, without speculation and with it, each into a folder of its own."""
+    return [
+        replace(
+            plan,
+            folder=plan.folder.with_name(plan.folder.name + ending),
+            config=speculating(plan.config, on=on),
+        )
+        for _, ending, on in SIDES
+    ]
+
+
+def compared(plans: Sequence[ReplayPlan], runs: Sequence[Run]) -> Comparison:
+    """Return the comparison of the *runs* of *plans*, which are those of :func:`both`."""
+    return Comparison(
+        sides=tuple(
+            Side(label=label, folder=plan.folder.name, summary=run.summary)
+            for (label, _, _), plan, run in zip(SIDES, plans, runs, strict=True)
+        )
+    )

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 import msgspec
 
 from turnbudget.runs.records import SCHEMA, Comparison, Row, Summary
-from turnbudget.runs.report import page
+from turnbudget.runs.report import page, trace
 from turnbudget.runs.summary import Header, summarise
-from turnbudget.runs.trace import trace
 from turnbudget.voice.errors import LedgerError, RunError
 
 if TYPE_CHECKING:

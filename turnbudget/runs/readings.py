@@ -1,6 +1,7 @@
 """How the numbers of a run are written: rounded so that nothing flatters, and n beside each share.
 
-Wrong hits and hits are always written together, the wrong ones first.
+Wrong hits and hits are always written together, the wrong ones first. Runs beside each other are one table:
+each measure on every side.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
 from turnbudget.runs.records import Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from turnbudget.runs.records import CallRecord, Spread, Summary
+    from turnbudget.runs.records import CallRecord, Comparison, Spread, Summary
 
 SHORT_US: Final = 10_000
 """Below 10 ms a tenth of a millisecond is worth saying."""
@@ -139,3 +144,61 @@ def _ahead(summary: Summary) -> Iterator[str]:
     yield f"  head starts kept  {starts}, answers foreseen  {foreseen}"
     yield f"  work ahead  saved {ms(made.saved_us)}, on guesses not used {ms(made.unused_us)}"
     yield f"  CPU of renders not used  {cpu(made.unused_cpu_us)} (finished renders; thinking is not measured)"
+
+
+def table(comparison: Comparison) -> Table:
+    """Return *comparison* as a table to print."""
+    shown = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        caption="shares are of all caller turns, whose number false cuts add to",
+    )
+    shown.add_column("", overflow="fold")
+    for side in comparison.sides:
+        shown.add_column(Text(side.label), justify="right", overflow="fold")
+    for line in _lines(comparison):
+        shown.add_row(*line)
+    return shown
+
+
+def columns(comparison: Comparison) -> dict[str, list[str] | list[list[str]]]:
+    """Return *comparison* as the page draws it."""
+    return {
+        "labels": [side.label for side in comparison.sides],
+        "folders": [side.folder for side in comparison.sides],
+        "lines": _lines(comparison),
+    }
+
+
+def _lines(comparison: Comparison) -> list[list[str]]:
+    """Return each measure with its value on every side."""
+    sides = [dict(_measures(side.summary)) for side in comparison.sides]
+    return [[name, *(side[name] for side in sides)] for name in sides[0]]
+
+
+def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield what one side came to; what was right stands beside how fast it was."""
+    budget = ms(summary.budget_us)
+    made = summary.guesses
+    yield "caller turns", f"{summary.turns:,}"
+    yield "answer within 200 ms", good(summary.under_200)
+    yield f"answer within {budget}", good(summary.answered_in_time)
+    yield f"sound within {budget}", good(summary.in_time)
+    yield "answer p50/p95/p99, ms", _spread(summary.first_answer)
+    yield "false cuts", bad(summary.false_cuts)
+    yield "wrong hits, of hits", bad(summary.wrong_hits)
+    yield "hits", good(summary.hits)
+    yield "work ahead, taken up", ms(made.saved_us)
+    yield "work ahead, not used", ms(made.unused_us)
+    yield "CPU of renders not used", cpu(made.unused_cpu_us)
+    yield (
+        "word errors",
+        f"{summary.wer.rate * 100:.1f} % ({summary.wer.words:,} words)" if summary.wer else "–",
+    )
+    for name, share in zip(("tasks right", "slots right"), tasks(summary.calls), strict=True):
+        yield name, good(share)
+
+
+def _spread(spread: Spread) -> str:
+    ranks = (spread.p50_us, spread.p95_us, spread.p99_us)
+    return " / ".join(ms(us).removesuffix(" ms") for us in ranks) + f" (n {spread.n})"

@@ -1,20 +1,34 @@
-"""The recording of a call: whether its caller consents, and when it is paused.
+"""A call as it is written down while it runs, replayed or live: its rows and its sound, on disk within 2 s.
 
-Without consent no sound goes to disk. While it is paused both sides are written as silence, and the record
-says from when to when, and why. It knows no file: :mod:`turnbudget.runs.written` asks it what may be written.
+Without the caller's consent no sound goes to disk. While the recording is paused both sides are written as
+silence, and the record says from when to when, and why.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
+import soundfile
+
+from turnbudget.voice.errors import RunError
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
+from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from concurrent.futures import Executor
+    from pathlib import Path
 
+    from turnbudget.runs.folder import RunWriter
+    from turnbudget.runs.records import Row
+    from turnbudget.voice.call.call import Call
     from turnbudget.voice.sound.audio import Int16
 
 LOOK_US: Final = 100 * clock.MS
@@ -132,3 +146,195 @@ class Recording:
 
 def _s(us: int) -> str:
     return f"{us / clock.SECOND:.1f} s"
+
+
+FLUSH_US: Final = 2 * clock.SECOND
+"""How often rows and sound go to disk: a long call is never held in memory, a cut one loses two seconds."""
+SETTLED_US: Final = clock.SECOND
+"""The tape's last second may still be written to."""
+log = logging.getLogger(__name__)
+
+
+class Written:
+    """What is written down of *call*; without a *writer* no row is, each is only *told*.
+
+    With a *writer* its sound is kept beside the rows, and a disk that refuses ends the call. In the folder
+    *sound* it is kept alone, and a disk that refuses costs what follows of it.
+    """
+
+    def __init__(  # noqa: PLR0913 - whose call, where it goes, and who is told
+        self,
+        call: Call,
+        writer: RunWriter | None,
+        *,
+        name: str,
+        told: Callable[[Row], None],
+        recording: Recording | None = None,
+        sound: Path | None = None,
+    ) -> None:
+        """Write with *writer*; of the sound as much as *recording* allows, all of it without one."""
+        self.length_us = 0
+        """How long the call was, once it is over."""
+        self.turns = 0
+        """Its rows that are turns."""
+        self._call = call
+        self._writer = writer
+        self._name = name
+        self._told = told
+        self._due: list[Row] = []
+        self._recording = recording
+        place = writer.folder if writer else sound
+        self._sound = Sound(place / f"{name}.wav") if place else None
+        self._lost = ""
+        """Why no more sound is kept; '' while it is."""
+
+    @property
+    def audio(self) -> str:
+        """The name of the call's sound in the run folder; '' if none was kept."""
+        return self._sound.name if self._sound else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was odd about the writing."""
+        return (f"recording broken off: {self._lost}",) if self._lost else ()
+
+    def add(self, row: Row) -> None:
+        """Tell *row*, and have it written."""
+        self.turns += row.kind == "turn"
+        if self._writer:
+            self._due.append(row)
+        self._told(row)
+
+    async def run(self, over: Callable[[], None] = lambda: None) -> None:
+        """Take the call to its end, where *over* may add rows; if cancelled, it is written so far."""
+        if self._sound:
+            await self._on_disk(self._sound, over)
+            return
+        try:
+            await self._call.run()
+            over()
+        finally:
+            self.length_us = clock.now() - self._call.epoch_us
+
+    async def _on_disk(self, sound: Sound, over: Callable[[], None]) -> None:
+        if self._allowed:
+            with self._bearing(sound):
+                await clock.offload(sound.open)
+        with sound, ThreadPoolExecutor(1, "disk") as disk:
+            try:
+                async with Crew() as crew:
+                    call = crew.create_task(self._call.run(), name=f"call {self._name}")
+                    while not await clock.wait_until([call], clock.now() + FLUSH_US):
+                        await self._flush(sound, clock.now() - SETTLED_US, disk)
+                over()
+            finally:
+                self.length_us = clock.now() - self._call.epoch_us
+                await self._flush(sound, clock.now(), disk)
+
+    @contextlib.contextmanager
+    def _bearing(self, sound: Sound) -> Iterator[None]:
+        """Give up the rest of *sound*, if it is kept alone, when the disk refuses it."""
+        try:
+            yield
+        except RunError as error:
+            if self._writer:
+                raise
+            self._lost = self._lost or error.what
+            log.error("%s", error)  # noqa: TRY400 - one line is all it needs
+            sound.close()
+
+    @property
+    def _allowed(self) -> bool:
+        """Whether sound may be kept."""
+        return self._recording is None or self._recording.consent
+
+    async def _flush(self, sound: Sound, until_us: int, disk: Executor) -> None:
+        """Bring rows and sound to disk; begun, it ends, even if the call is broken off meanwhile."""
+        block = self._call.tape.take(until_us)
+        if self._recording:
+            block = self._recording.muted(block, sound.place)
+        rows, self._due = self._due, []
+        keep = sound.write if self._allowed and not self._lost else sound.skip
+        refused = self._recording is not None and self._recording.refused
+        steps = (keep, block, rows, self._writer, sound.remove if refused else None)
+        with self._bearing(sound):
+            await asyncio.shield(clock.offload(_write, *steps, executor=disk))
+
+
+class Sound:
+    """A call's stereo file at *path*, made once there is something that may be kept."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = 0
+        """So many samples have passed, kept or not."""
+        self._path = path
+        self._file: soundfile.SoundFile | None = None
+        self._removed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write no more; what was written stays."""
+        if self._file:
+            with contextlib.suppress(soundfile.LibsndfileError):
+                self._file.close()
+
+    @property
+    def name(self) -> str:
+        """What it is called; '' if there is none."""
+        return self._path.name if self._file and not self._removed else ""
+
+    def open(self) -> None:
+        """Make the file; raises RunError."""
+        try:
+            self._file = soundfile.SoundFile(
+                str(self._path), "w", samplerate=audio.RATE, channels=2, subtype="PCM_16"
+            )
+        except (OSError, soundfile.LibsndfileError) as error:
+            remedy = "choose a place that can be written"
+            raise RunError(f"cannot be written ({error})", where=str(self._path), remedy=remedy) from None
+
+    def write(self, block: audio.Int16) -> None:
+        """Write *block*, behind silence where something was skipped; raises RunError."""
+        if self._file is None:
+            self.open()
+        file = self._file
+        try:
+            while file and (missing := self.place - file.frames):
+                file.write(np.zeros((min(missing, audio.RATE), 2), np.int16))
+            if file:
+                file.write(block)
+        except (OSError, soundfile.LibsndfileError) as error:
+            remedy = "free some space"
+            raise RunError(f"cannot be written ({error})", where=str(self._path), remedy=remedy) from None
+        self.place += len(block)
+
+    def skip(self, block: audio.Int16) -> None:
+        """Know of *block*, and keep nothing of it."""
+        self.place += len(block)
+
+    def remove(self) -> None:
+        """Keep nothing of what was written."""
+        self._removed = True
+        if self._file:
+            self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _write(
+    keep: Callable[[audio.Int16], None],
+    block: audio.Int16,
+    rows: Sequence[Row],
+    writer: RunWriter | None,
+    remove: Callable[[], None] | None,
+) -> None:
+    for row in rows:
+        if writer:
+            writer.append(row)
+    keep(block)
+    if remove:
+        remove()

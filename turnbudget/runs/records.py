@@ -2,13 +2,25 @@
 
 Times are integer microseconds from the caller's last voiced sample; names that say ``call`` count from
 the call's first sample. A row validates itself: its entries sum to ``closed_us``, or it is not written.
+
+A hit is a turn whose answer's opening came from the shelf. It is wrong if it began before the caller's real
+end (a false cut), or if the words it answered were not what was heard of the caller in the end; the rows
+alone say so. Whether a reply fits they do not say: misheard words can be answered rightly to the letter.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal
+import platform
+from importlib import metadata
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
+
+from turnbudget.voice.language.text import same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 SCHEMA: Final = 1
 
@@ -289,7 +301,7 @@ class Summary(Record, frozen=True, kw_only=True):
     wasted_us: int
     wrong_hits: Share
     """Of the hits, those begun before the caller's real end or answering other words than the caller's in the
-    end; see :mod:`turnbudget.runs.hits`."""
+    end; see :mod:`turnbudget.runs.records`."""
     hits: Share
     """Of all caller turns, those whose answer's opening came from the shelf."""
     guesses: GuessTotals = GuessTotals()
@@ -316,3 +328,63 @@ class Comparison(Record, frozen=True, kw_only=True):
 
     schema: int = SCHEMA
     sides: tuple[Side, ...]
+
+
+def verdicts(rows: Sequence[Row]) -> list[str | None]:
+    """Return, for each of *rows*, why its hit was wrong: '' if it was right, ``None`` if it is no hit.
+
+    The rows of a call stand in the order of its turns.
+    """
+    after: dict[str, Row] = {}
+    found: list[str | None] = []
+    for row in reversed(rows):
+        turn = row.kind == "turn"
+        found.append(_wrong(row, after.get(row.call)) if turn and row.hit else None)
+        if turn:
+            after[row.call] = row
+    return found[::-1]
+
+
+def told(row: Row, verdict: str | None) -> str:
+    """Return in words whether *row* was a hit, given its *verdict*."""
+    if verdict is not None:
+        return f"wrong hit: {verdict}" if verdict else "hit"
+    return "no answer sounded" if row.first_answer_us is None else "miss: its opening was not ready"
+
+
+def _wrong(row: Row, after: Row | None) -> str:
+    """Say why the hit of *row* was wrong, knowing the turn *after* it; '' if it was right."""
+    if row.false_cut:
+        return "begun before the caller's real end"
+    asked = row.asked or row.heard
+    if after and after.asked != after.heard and after.asked.startswith(f"{asked} "):
+        return "the caller had more to say, and the words came again in the next turn"
+    other = next(
+        (guess for guess in row.guesses if guess.outcome == "kept" and not same(guess.said, asked)), None
+    )
+    return f"the head start kept was on {other.said!r}, and {asked!r} was heard" if other else ""
+
+
+MEASURED_WITH: Final = ("turnbudget", "numpy", "onnxruntime", "soundfile", "soxr", "vosk", "pyttsx3")
+"""Distributions whose versions a summary names."""
+
+
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of Python, of MEASURED_WITH and of *more*, as far as they are installed."""
+    found = {"python": platform.python_version()}
+    for name in (*MEASURED_WITH, *more):
+        if version := _installed(name):
+            found[name] = version
+    return found
+
+
+def _installed(name: str) -> str:
+    """Return the version of the distribution *name*; "" if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+__version__: Final = _installed("turnbudget")
+"""The installed version of turnbudget; "" where its files are used without having been installed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from turnbudget.runs.hits import verdicts
 from turnbudget.runs.records import (
     CallRecord,
     Checks,
@@ -24,6 +23,7 @@ from turnbudget.runs.records import (
     StageTotal,
     Summary,
     WordErrors,
+    verdicts,
 )
 from turnbudget.voice.call.ledger import Stage
 from turnbudget.voice.time.budget import nearest_rank

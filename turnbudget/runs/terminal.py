@@ -1,4 +1,4 @@
-"""A run in a terminal: a waterfall a turn on one axis, a table of stages, the headline.
+"""A run in a terminal: how far it has come; then a waterfall a turn on one axis, its stages, the headline.
 
 It reads the same without colour, at 80 columns and where only ASCII can be written: a stage is a letter
 before it is a colour, and what people said is shown without anything that could steer a terminal.
@@ -6,9 +6,11 @@ before it is a colour, and what people said is shown without anything that could
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
+from rich import progress
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from turnbudget.runs import readings
-from turnbudget.runs.hits import told, verdicts
 from turnbudget.runs.readings import ms
+from turnbudget.runs.records import told, verdicts
 from turnbudget.runs.summary import STAGES
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from turnbudget.runs.folder import Run
     from turnbudget.runs.records import Row, Summary
+
 
 LETTERS: Final[dict[str, str]] = dict(zip(STAGES, "ETMCHSD!?", strict=True))
 COLOURS: Final[dict[str, str]] = dict(
@@ -84,7 +87,7 @@ def waterfall(row: Row, width: int | None = None) -> Lines:
 
 
 def guessed(row: Row, verdict: str | None) -> Lines:
-    """Return a line on what was guessed of *row*; *verdict*: see :func:`turnbudget.runs.hits.verdicts`."""
+    """Return a line on what was guessed of *row*; *verdict*: see :func:`turnbudget.runs.records.verdicts`."""
 
     def line(room: int, _: bool) -> Iterable[Text]:  # noqa: FBT001 - as Lines calls it
         text = Text(" " * MARGIN).append(_plain(_guessed(row, verdict)), "bold red" if verdict else "dim")
@@ -301,3 +304,62 @@ def _ascii(line: Text) -> Text:
     line = line.copy()
     line.plain = line.plain.translate(ASCII).replace("−", "-").encode("ascii", "replace").decode()
     return line
+
+
+@dataclass(slots=True)
+class Progress:
+    """Who is told how far a run has come; by itself it tells nobody."""
+
+    doing: Callable[[str], None] = field(default=lambda _: None)
+    calls: Callable[[int], None] = field(default=lambda _: None)
+    row: Callable[[Row], None] = field(default=lambda _: None)
+    call_done: Callable[[], None] = field(default=lambda: None)
+
+
+class Bar:
+    """A progress bar on *console*."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def steps(self, done: int, total: int, what: str) -> None:
+        """Show that *done* of *total* steps are done, the running one being *what*."""
+        self._say(f"{what} ({done}/{total})")
+        self._bar.update(self._task, completed=done, total=total, description=what)
+
+    def doing(self, what: str) -> None:
+        """Show what is being done."""
+        self._say(what)
+        self._bar.update(self._task, description=what)
+
+    def progress(self) -> Progress:
+        """Return what a replay tells its progress to."""
+        bar, task = self._bar, self._task
+        return Progress(
+            doing=self.doing,
+            calls=lambda total: bar.update(task, total=total, completed=0),
+            row=lambda row: bar.update(task, description=f"{row.call}, turn {row.turn}: {row.outcome}"),
+            call_done=lambda: bar.advance(task),
+        )
+
+    def _say(self, what: str) -> None:
+        if self._bar.disable:
+            self._console.print(what, markup=False, highlight=False, soft_wrap=True)

@@ -38,9 +38,7 @@ DEMOS: Final = "turnbudget.demos"
 def load(spec: str, *, where: str) -> Any:
     """Return what *spec* names, looked for in the person's folder first; raises ConfigError."""
     if not is_spec(spec):
-        raise ConfigError(
-            f"{spec!r} names nothing", where=where, remedy="write module:attribute or file.py:attribute"
-        )
+        raise ConfigError(f"{spec!r} names nothing", where=where, remedy="write module:name or file.py:name")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:

@@ -204,7 +204,7 @@ async def test_one_that_comes_with_our_id_does_not_start_a_war():
 
 
 def worker_process(broker, agent="Echo"):
-    code = f"from turnbudget.commands.seat import run_seat; run_seat('seated:{agent}', '{broker}')"
+    code = f"from turnbudget.commands.agents import run_seat; run_seat('seated:{agent}', '{broker}')"
     here = Path(sys.modules["seated"].__file__).parent
     return subprocess.Popen([sys.executable, "-c", code], cwd=here)  # noqa: S603 - our own code
 

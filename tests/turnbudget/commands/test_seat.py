@@ -11,7 +11,7 @@ import pytest
 from seated import needs_mosquitto, until
 
 from turnbudget.agents.agent import Context
-from turnbudget.commands.seat import load_agent, run_seat
+from turnbudget.commands.agents import load_agent, run_seat
 from turnbudget.council.remote.agent import RemoteAgent, Requester
 from turnbudget.testing.mosquitto import Mosquitto
 from turnbudget.voice.errors import ComponentError, ConfigError
@@ -84,7 +84,7 @@ def test_a_broker_that_is_not_there_is_an_error_unless_it_is_waited_for(monkeypa
 async def test_it_serves_from_another_process_until_it_is_told_to_stop():
     async with Mosquitto() as local, Requester(local.broker) as requester:
         serve = f"run_seat('seated:Echo', '{local.broker}', tell=print)"
-        code = f"from turnbudget.commands.seat import run_seat; {serve}"
+        code = f"from turnbudget.commands.agents import run_seat; {serve}"
         command = [sys.executable, "-u", "-c", code]
         here = Path(sys.modules["seated"].__file__).parent
         process = await clock.offload(

@@ -15,8 +15,8 @@ from turnbudget.agents.simulated.endpoint import Endpoint, Remote
 from turnbudget.agents.simulated.hardware import origin
 from turnbudget.agents.simulated.make import load, make
 from turnbudget.agents.simulated.words import Script
+from turnbudget.endpoints.presets import probed
 from turnbudget.endpoints.probe import describe, measure, probe, write
-from turnbudget.endpoints.probed import probed
 from turnbudget.endpoints.samples import Sample, cache_block, placed
 from turnbudget.voice.errors import ConfigError, RunError
 from turnbudget.voice.time.clock import MS, SECOND

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from turnbudget.recorded.mining import mined, run, split
-from turnbudget.recorded.texts import Text, texts
+from turnbudget.recorded.mining import Text, mined, run, split, texts
 from turnbudget.speculative.bank.bank import read
 from turnbudget.voice.errors import UsageError
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from sample_run import FORESEEN, SHELF, header, turn
 
 from turnbudget.cli import main
-from turnbudget.runs.comparison import columns
 from turnbudget.runs.folder import load
+from turnbudget.runs.readings import columns
 from turnbudget.runs.records import Comparison, Side
 from turnbudget.runs.summary import summarise
 from turnbudget.settings.config import dump

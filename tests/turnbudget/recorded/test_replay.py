@@ -19,7 +19,7 @@ from calls import QUICK, Line, harper, plan, replay, stereo
 
 from turnbudget.recorded.replay import replay as run_replay
 from turnbudget.runs.folder import load
-from turnbudget.runs.progress import Progress
+from turnbudget.runs.terminal import Progress
 from turnbudget.settings.config import EndpointTable, PhraseTable, VadTable
 from turnbudget.voice.errors import ComponentError, RunError, UsageError
 from turnbudget.voice.time import clock

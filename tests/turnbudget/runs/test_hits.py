@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sample_run import SHELF, STARTS, guess, turn, unasked
 
-from turnbudget.runs.hits import verdicts
+from turnbudget.runs.records import verdicts
 
 
 def hit(number=1, asked="savings", heard="savings", **named):

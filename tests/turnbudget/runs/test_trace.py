@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from sample_run import FORESEEN, PREPARED, SHELVED, STARTS, header, lane, sample_rows, took, turn, unasked
 
+from turnbudget.runs.report import trace
 from turnbudget.runs.summary import summarise
-from turnbudget.runs.trace import trace
 
 
 def events(*rows):

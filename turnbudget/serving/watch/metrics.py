@@ -14,7 +14,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from turnbudget.runs.hits import verdicts
+from turnbudget.runs.records import verdicts
 from turnbudget.runs.summary import STAGES, superseded_early
 from turnbudget.serving.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from turnbudget.runs.versions import versions
+from turnbudget.runs.records import versions
 from turnbudget.serving.ending import reason
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded, shown
 from turnbudget.voice.errors import MissingEngine

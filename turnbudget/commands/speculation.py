@@ -11,7 +11,7 @@ from rich.console import Console
 from turnbudget.commands import shelf as kept
 from turnbudget.commands.shell import USAGE, Taught, Teaching, one_line, say, stop
 from turnbudget.recorded import mining
-from turnbudget.runs.progress import Bar
+from turnbudget.runs.terminal import Bar
 from turnbudget.settings.config import load
 from turnbudget.speculative.bank.match import THRESHOLD
 from turnbudget.voice.time import clock
