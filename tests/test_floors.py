@@ -55,7 +55,7 @@ ROOMS = {
         "running",
         "floor",
         "sockets",
-        "app browser recovery watch",
+        "app recovery watch",
         "server",
         "workers",
     ),

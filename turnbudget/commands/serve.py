@@ -15,9 +15,9 @@ import msgspec
 
 from turnbudget.commands.shell import Taught, one_line
 from turnbudget.redaction.redact import RedactedFormatter
-from turnbudget.serving.browser import browser
 from turnbudget.serving.config import load
 from turnbudget.serving.server import Server, Settings, Worker
+from turnbudget.serving.sockets import browser
 from turnbudget.serving.watch.watching import Watching
 from turnbudget.serving.workers import Supervisor, settle, told
 from turnbudget.voice.errors import ConfigError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from aiohttp import web
 
 from turnbudget.serving.doors.door import Doorstep, Guest, Refused
-from turnbudget.serving.sockets import audiosocket, carriers, twilio
+from turnbudget.serving.sockets import audiosocket, twilio, websocket
 from turnbudget.serving.sockets.audiosocket import AudioSocketWire, ExpectedAudioSocket
 from turnbudget.voice.errors import RunError, TurnbudgetError
 from turnbudget.voice.time import clock
@@ -137,7 +137,7 @@ def make_app(
     app.router.add_get("/healthz", health)
     app.router.add_get("/readyz", ready)
     app.router.add_post("/reload", read_again)
-    for mount in (twilio.mount, audiosocket.mount, *mounts, carriers.mount):
+    for mount in (twilio.mount, audiosocket.mount, *mounts, websocket.mount):
         mount(app, floor)
     return app
 

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from floors import QUICK, SAYS, open_tones
 
-from turnbudget.serving.browser import browser
 from turnbudget.serving.server import Server, Settings
+from turnbudget.serving.sockets import browser
 from turnbudget.settings.config import dump
 from turnbudget.testing.tones import tone_of
 from turnbudget.voice.time import clock

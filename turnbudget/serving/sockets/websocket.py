@@ -1,4 +1,8 @@
-"""A WebSocket under a connection: read at once, written in order, and closed when its peer is gone.
+"""The carriers' WebSockets: which of them speaks what, read at once, written in order, and closed in the end.
+
+``/twilio/ws/TOKEN`` and its kin, ``/asterisk/ws``, ``/vonage/ws``, ``/jambonz/ws``: the first of a path names
+the carrier, the last is a token. Asterisk, whose dial string ends in a query, may send its token there;
+carriers that strip queries put it in the path, or in what the call says of itself.
 
 What waits to be written is bounded: a peer that reads nothing costs the messages of a few seconds, then its
 socket. The peer is asked for a pong: one that sends but does not read never answers, a cut cable neither.
@@ -16,16 +20,23 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import WSMsgType, web
 
 from turnbudget.serving.connection import Connection
-from turnbudget.serving.doors.door import Refused
+from turnbudget.serving.doors.door import BUSY, Refused
+from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.jambonz import Jambonz
+from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
+from turnbudget.voice.lines.twilio import TwilioDialect
+from turnbudget.voice.lines.twilio_messages import VENDORS
+from turnbudget.voice.lines.vonage import Vonage
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
     from turnbudget.voice.lines.dialect import Dialect, Message
+
 
 LONGEST: Final = 262_144
 """Bytes of a message; a longer one costs the socket (close code 1009)."""
@@ -37,6 +48,10 @@ GOODBYE_S: Final = 1.0
 """How long the closing handshake is waited for."""
 MOST: Final = 1_000
 """Messages: ten seconds of 20 ms frames, twice over."""
+SIGNED: Final = "twilio"
+"""The carrier whose upgrades are signed."""
+QUERIES: Final = "chan_websocket"
+"""Who says in the query whose call it is; the others say so once they are let in."""
 log = logging.getLogger(__name__)
 
 
@@ -140,6 +155,82 @@ class WebSocketWire:
             await self._socket.send_bytes(message)
 
 
+class _Heart:
+    """Pings, and the last pong."""
+
+    def __init__(self, socket: web.WebSocketResponse, wire: WebSocketWire, stall_us: int) -> None:
+        self.answered_us = clock.now()
+        self._socket = socket
+        self._wire = wire
+        self._stall_us = stall_us
+
+    async def beat(self) -> None:
+        """Ping three times in the time that a peer may stall; close when none of them was answered."""
+        while True:
+            await clock.sleep(self._stall_us // 3)
+            if clock.now() - self.answered_us > self._stall_us:
+                self._wire.abort("the peer answers no ping")
+                return
+            with suppress(ConnectionError):
+                async with clock.move_on_at(clock.now() + self._stall_us // 3):
+                    await self._socket.ping()
+
+
+def mount(app: web.Application, floor: Floor) -> None:
+    """Add the carriers' sockets to *app*."""
+
+    async def socket(request: web.Request) -> web.StreamResponse:
+        carrier, token = request.match_info["carrier"], request.match_info.get("token", "")
+        query = dict(request.query)
+        dialect = dialect_of(carrier, "", query)
+        guest = floor.door.guest(token or query.get("token", ""), request)
+        guest.query = query
+        try:
+            if carrier == SIGNED:
+                floor.door.check_upgrade(request, floor.door.tenants.named(guest.tenant))
+            _let_in(floor, dialect, guest)
+            return await attend(request, floor, dialect, guest)
+        finally:
+            floor.forget(guest)
+
+    app.router.add_get("/{carrier}/ws", socket)
+    app.router.add_get("/{carrier}/ws/{token}", socket)
+
+
+def dialect_of(carrier: str, token: str, query: Mapping[str, str]) -> Dialect:
+    """Return what *carrier* speaks on a socket opened with *token* and *query*; raises Refused."""
+    match carrier:
+        case "asterisk":
+            return PcmWebsocket(
+                ChanWebsocket({name: text for name, text in query.items() if name != "token"})
+            )
+        case "vonage":
+            return PcmWebsocket(Vonage())
+        case "jambonz":
+            return PcmWebsocket(Jambonz())
+    vendor = VENDORS.get(carrier)
+    if vendor is None:
+        raise Refused("a carrier that is not known", 404)
+    return TwilioDialect(vendor, token=token)
+
+
+def _let_in(floor: Floor, dialect: Dialect, guest: Guest) -> None:
+    """Keep a place for *guest*, if whose call it will be is known and none was kept; raises Refused."""
+    if floor.keeps(guest.place):
+        return
+    tenants = floor.door.tenants
+    tenant = tenants.named(guest.tenant)
+    if guest.trusted and dialect.name == QUERIES:
+        tenant = tenants.on_this_machine(guest.query.get("tenant", ""), guest.query.get("called", ""))
+    if tenant:
+        guest.place = guest.place or f"socket {id(guest)}"
+        verdict = floor.admit(tenant, dialect.name, guest.place)
+        if verdict.mode is None:
+            raise Refused(verdict.because, BUSY)
+    elif floor.draining:
+        raise Refused("draining", BUSY)
+
+
 async def attend(
     request: web.Request, floor: Floor, dialect: Dialect, guest: Guest, protocols: Sequence[str] = PROTOCOLS
 ) -> web.WebSocketResponse:
@@ -184,27 +275,6 @@ async def _read(socket: web.WebSocketResponse, connection: Connection, heart: _H
                 heart.answered_us = clock.now()
             case _:
                 return
-
-
-class _Heart:
-    """Pings, and the last pong."""
-
-    def __init__(self, socket: web.WebSocketResponse, wire: WebSocketWire, stall_us: int) -> None:
-        self.answered_us = clock.now()
-        self._socket = socket
-        self._wire = wire
-        self._stall_us = stall_us
-
-    async def beat(self) -> None:
-        """Ping three times in the time that a peer may stall; close when none of them was answered."""
-        while True:
-            await clock.sleep(self._stall_us // 3)
-            if clock.now() - self.answered_us > self._stall_us:
-                self._wire.abort("the peer answers no ping")
-                return
-            with suppress(ConnectionError):
-                async with clock.move_on_at(clock.now() + self._stall_us // 3):
-                    await self._socket.ping()
 
 
 def keep_small(transport: asyncio.BaseTransport | None, stall_ms: int) -> None:

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 from floors import FARS, SAYS, ask, call, caller, serving, until, url
 
-from turnbudget.serving.browser import browser
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
+from turnbudget.serving.sockets import browser
 from turnbudget.serving.sockets.websocket import Outbox
 from turnbudget.testing.caller import over_websocket
 from turnbudget.voice.lines.far.chan_websocket import FarChanWebsocket

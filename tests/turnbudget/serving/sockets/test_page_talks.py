@@ -15,7 +15,7 @@ from chromium import needs_chromium
 from floors import until
 from paged import serving_page
 
-from turnbudget.serving.browser.browser import Talks
+from turnbudget.serving.sockets.browser import Talks
 from turnbudget.settings.compose import open_studio, render_phrase
 from turnbudget.settings.config import (
     Config,

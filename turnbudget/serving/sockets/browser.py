@@ -19,22 +19,22 @@ import aiohttp
 from aiohttp import web
 
 from turnbudget.pages import read
-from turnbudget.serving.browser.talk import Talk, send
 from turnbudget.serving.config import is_of_the_internet
 from turnbudget.serving.connection import Connection
 from turnbudget.serving.doors.door import Refused, from_outside
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
+from turnbudget.serving.sockets.page_connection import Talk, send
 from turnbudget.voice.lines.browser import LONGEST, Hello, read_hello
 from turnbudget.voice.lines.wire import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from turnbudget.serving.browser.talk import Peer
     from turnbudget.serving.doors.door import Doorstep
     from turnbudget.serving.doors.tenants import Tenant
     from turnbudget.serving.events import Happening
     from turnbudget.serving.floor import Floor
+    from turnbudget.serving.sockets.page_connection import Peer
 
 KIND: Final = "browser"
 BEAT_S: Final = 2.0

@@ -11,9 +11,9 @@ import pytest
 from floors import QUICK, SAYS, until
 from paged import FRAME, HELLO, dialled, page_of, serving_page
 
-from turnbudget.serving.browser import talk
-from turnbudget.serving.browser.browser import ASSETS, page
 from turnbudget.serving.server import Worker
+from turnbudget.serving.sockets import page_connection
+from turnbudget.serving.sockets.browser import ASSETS, page
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
@@ -316,7 +316,7 @@ async def test_a_page_that_comes_back_to_another_worker_is_told_to_try_again(tmp
 
 
 async def test_a_page_that_does_not_come_back_ends_its_call(tmp_path, monkeypatch):
-    monkeypatch.setattr(talk, "RESUME_US", 100 * MS)
+    monkeypatch.setattr(page_connection, "RESUME_US", 100 * MS)
     async with serving_page(tmp_path) as (server, url), aiohttp.ClientSession() as session:
         ended = []
         server.floor.watch(ended.append)

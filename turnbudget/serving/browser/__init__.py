@@ -1,1 +1,0 @@
-"""The page with a talk button, and the calls it makes."""
