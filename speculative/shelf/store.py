@@ -116,6 +116,8 @@ class Store:
         self.most_entries = most_entries
         self._file = self.folder / FILE
         self._base: sqlite3.Connection | None = None
+        self._closing: weakref.finalize[[], Store] | None = None
+        """Closes the database where nobody has."""
         self._inode = 0
         self._guard = threading.Lock()
         self._faults: deque[str] = deque(maxlen=64)
@@ -313,8 +315,9 @@ class Store:
 
     def _close(self) -> None:
         base, self._base = self._base, None
-        if base:
+        if self._closing:
             self._closing.detach()
+        if base:
             with contextlib.suppress(sqlite3.Error):
                 base.close()
 

@@ -220,7 +220,7 @@ class Thinks:
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have nothing to make ready."""
 
-    async def answer(self, _: Question) -> Reply:
+    async def answer(self, question: Question) -> Reply:  # noqa: ARG002 - it says what it says
         """Return a reply drawn by chance, as late as chance has it."""
         delay_us, text, streams = (
             self._dice.randrange(self._most_us + 1),

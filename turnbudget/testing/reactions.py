@@ -62,7 +62,7 @@ class Endless:
     async def make_ready(self, history: tuple[Said, ...]) -> None:
         """Have nothing to make ready."""
 
-    async def answer(self, _: Question) -> Reply:
+    async def answer(self, question: Question) -> Reply:  # noqa: ARG002 - it says what it says
         """Return the endless reply, and a short one once that has ended."""
         if self.ended_us is not None:
             return Reply("All right.", self.name)
