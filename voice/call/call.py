@@ -12,8 +12,8 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.voice.call.barge import BargeIn
 from turnbudget.voice.call.ledger import Ledger
+from turnbudget.voice.call.overlap import Overlaps
 from turnbudget.voice.call.parts import TurnParts
 from turnbudget.voice.call.replies import Replies
 from turnbudget.voice.call.turn import ask
@@ -102,7 +102,7 @@ class Call:
             text_by=self._text_by,
             listens_us=parts.ahead.listens_us if parts.ahead else 0,
         )
-        self._barge_in = BargeIn(settings.barge_in, self.ear, self.mouth, self._replies)
+        self._overlaps = Overlaps(settings.barge_in, self.ear, self.mouth, self._replies)
         ahead = parts.ahead
         self._guessing = Guessing(ahead, self._turn_parts, self.ear, self._replies) if ahead else None
         self.ended = ""
@@ -149,9 +149,9 @@ class Call:
         """Handle hold and unhold; on hold nobody speaks, listens or is waited for."""
         self._on_hold = on
         if self._begun:
-            self._barge_in.on_hold = on
+            self._overlaps.on_hold = on
             self._spoke_us = clock.now()
-            self._barge_in.follow()
+            self._overlaps.follow()
 
     def hang_up(self, why: str) -> None:
         """End the call, and say *why*."""
@@ -201,7 +201,7 @@ class Call:
                 sounded_us = self.ear.hear(frame, masked=masked)
                 if sounded_us is not None:
                     self.tape.caller(frame.samples, sounded_us)
-                self._barge_in.follow()
+                self._overlaps.follow()
 
     async def _guard(self) -> None:
         """Watch what no frame tells of: frames that stopped, a silent caller, the time limit, a transfer."""
@@ -213,7 +213,7 @@ class Call:
             if self._on_hold or self.ended:
                 continue
             self.ear.missed()
-            self._barge_in.follow()
+            self._overlaps.follow()
             if self._replies.transfer and self._settings.transfers:
                 self.transfer = self._replies.transfer
                 self.ended = "the caller was sent on"
@@ -253,7 +253,7 @@ class Call:
         match event:
             case SpeechStarted(at_us):
                 self._quiet.clear()
-                self._barge_in.begin(at_us)
+                self._overlaps.begin(at_us)
                 self._crew.create_task(self._make_ready(), name="making ready")
             case Utterance():
                 self._answer(event)
@@ -306,7 +306,7 @@ class Call:
         answer: then silence would be ours. What was said over a reply that went on does not either. But
         a sound whose text never came may have been a "yes".
         """
-        verdict = self._barge_in.end(utterance.text)
+        verdict = self._overlaps.end(utterance.text)
         if verdict is None:
             long = utterance.voiced_us >= self._settings.murmur_us
             unread = utterance.trust == "partial" and not self.ended

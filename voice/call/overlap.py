@@ -1,4 +1,4 @@
-"""Barge-in, done: what the caller sounds over our replies, each stretch from first voice to final text.
+"""Overlapping speech: what the caller sounds over our replies, each stretch from first voice to final text.
 
 What a stretch means is decided by :mod:`turnbudget.voice.call.bargein`; this holds the Mouth while any of
 them asks for it, and has the reply given up. A recogniser may still owe the text of one stretch when the next
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.speaking.mouth import Mouth
 
 
-class Barge:
+class Overlap:
     """One stretch of the caller's sound over the reply that *ledger* accounts for; *cut* gives that up."""
 
     def __init__(
@@ -45,19 +45,19 @@ class Barge:
 
     def follow(self, stretch: Stretch | None) -> None:
         """Update from what the ear knows of the *stretch*; ``None`` if it is over and its text is awaited."""
-        now, barge = clock.now(), self._interruption
+        now, interruption = clock.now(), self._interruption
         if self._mouth.sounding_since_us is not None:
-            barge.sounded(self._mouth.sounding_since_us)
+            interruption.sounded(self._mouth.sounding_since_us)
         if stretch is None:
-            self._obey(barge.silent(now, now - self._voiced_until_us, "", whole=False))
+            self._obey(interruption.silent(now, now - self._voiced_until_us, "", whole=False))
             return
         self._voiced_until_us = now - stretch.silence_us
         if stretch.silence_us:
-            move = barge.silent(now, stretch.silence_us, stretch.text, whole=stretch.whole)
+            move = interruption.silent(now, stretch.silence_us, stretch.text, whole=stretch.whole)
         else:
-            move = barge.voice(now, stretch.voiced_us)
+            move = interruption.voice(now, stretch.voiced_us)
             if stretch.text:
-                move = barge.words(now, stretch.text, whole=False)
+                move = interruption.words(now, stretch.text, whole=False)
         self._obey(move)
 
     def end(self, text: str) -> Verdict:
@@ -86,7 +86,7 @@ class Barge:
                 pass
 
 
-class BargeIn:
+class Overlaps:
     """One call's stretches over our replies whose final text is not there yet; the current one is last."""
 
     def __init__(self, rules: Rules, ear: Ear, mouth: Mouth, replies: Replies) -> None:
@@ -94,33 +94,33 @@ class BargeIn:
         self._ear = ear
         self._mouth = mouth
         self._replies = replies
-        self._stretches: deque[Barge | None] = deque()
+        self._open: deque[Overlap | None] = deque()
         """Stretches in the order spoken; ``None`` stands for one that began over no reply."""
         self.on_hold = False
         """Whether the caller was put on hold, so that nothing may sound."""
 
     def begin(self, at_us: int) -> None:
         """Begin a stretch for a voice that began at *at_us* (µs on the clock)."""
-        self._stretches.append(self._over_reply(at_us))
+        self._open.append(self._over_reply(at_us))
         self.follow()
 
     def follow(self) -> None:
         """Update every stretch, and hold, resume or cut the reply accordingly."""
         lasting = self._ear.stretch
-        for barge in self._stretches:
-            if barge:
-                barge.follow(lasting if barge is self._stretches[-1] else None)
-                self._urge(barge)
+        for overlap in self._open:
+            if overlap:
+                overlap.follow(lasting if overlap is self._open[-1] else None)
+                self._urge(overlap)
         self._hold()
 
     def end(self, text: str) -> Verdict | None:
         """End the oldest stretch with its final *text*; return what it was, ``None`` if over no reply."""
-        barge = self._stretches.popleft() if self._stretches else None
-        verdict = barge.end(text) if barge else None
+        overlap = self._open.popleft() if self._open else None
+        verdict = overlap.end(text) if overlap else None
         self._hold()
         return verdict
 
-    def _over_reply(self, at_us: int) -> Barge | None:
+    def _over_reply(self, at_us: int) -> Overlap | None:
         spoken, since_us = self._replies.current, self._mouth.sounding_since_us
         if spoken is None:
             return None
@@ -138,17 +138,17 @@ class BargeIn:
             if self._replies.current is spoken:
                 self._replies.break_off(why, since_us=at_us)
 
-        return Barge(interruption, self._mouth, spoken.ledger, cut)
+        return Overlap(interruption, self._mouth, spoken.ledger, cut)
 
-    def _urge(self, barge: Barge) -> None:
+    def _urge(self, overlap: Overlap) -> None:
         """Have the bridge sound at once if the caller asked whether we are there."""
         spoken = self._replies.current
-        if barge.wants_bridge() and isinstance(spoken, Turn) and not spoken.urged.done():
+        if overlap.wants_bridge() and isinstance(spoken, Turn) and not spoken.urged.done():
             spoken.urged.set_result(None)
 
     def _hold(self) -> None:
         """Hold the Mouth while a stretch asks for it, or before its first frame while a voice comes up."""
-        held = self.on_hold or any(barge and barge.holds for barge in self._stretches)
+        held = self.on_hold or any(overlap and overlap.holds for overlap in self._open)
         if self._mouth.sounding_since_us is None and not self._replies.protected:
             held |= self._ear.stirring
         if held and not self._mouth.held:
