@@ -24,7 +24,7 @@ import msgspec
 from facts import facts
 
 from turnbudget.runs.records import CallRecord, Row
-from turnbudget.serving.events import Shed
+from turnbudget.serving.events import CallShed
 from turnbudget.serving.server import Server, Settings
 from turnbudget.serving.workers import Supervisor, settle, told
 from turnbudget.settings.compose import open_studio
@@ -47,7 +47,7 @@ from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
     from turnbudget.settings.compose import Studio
     from turnbudget.testing.caller import CallerReport
 
@@ -139,9 +139,9 @@ async def serve(folder: Path, port: int, most: int) -> None:
     server = Server(Settings(None, folder / "bank.toml", changed), worker=worker, opener=open_bank)
     shed: list[str] = []
 
-    def watch(happening: Happening) -> None:
-        if isinstance(happening, Shed):
-            shed.append(happening.because)
+    def watch(event: FloorEvent) -> None:
+        if isinstance(event, CallShed):
+            shed.append(event.because)
 
     async with Crew() as crew:
         crew.create_task(server.follow_signals(), name="signals")

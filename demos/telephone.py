@@ -51,7 +51,7 @@ NEAR_US: Final = 60 * clock.MS
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CallPlan:
     """Whom to call, as whom, and what to say."""
 
     server: str
@@ -67,7 +67,7 @@ class Wish:
     patience_us: int = PATIENCE_US
 
 
-class Tape(FarPlayout):
+class KeptPlayout(FarPlayout):
     """What is heard, kept."""
 
     def __init__(self, frame: int) -> None:
@@ -86,7 +86,7 @@ class Telephone(Caller):
 
     def __init__(self, far: FarSide, sounds: Mapping[str, Int16], patience_us: int) -> None:
         super().__init__(far, [resample(sound, audio.RATE, far.rate) for sound in sounds.values()])
-        self.tape = far.playout = Tape(far.frame)
+        self.tape = far.playout = KeptPlayout(far.frame)
         self.said: list[tuple[int, str]] = []
         self.waited: list[tuple[int, int]] = []
         self._texts = list(sounds)
@@ -106,18 +106,18 @@ class Telephone(Caller):
             self.said.append((now - self._began_us, self._texts[len(self.said)]))
 
 
-async def ring(carrier: str, wish: Wish) -> None:
+async def ring(carrier: str, plan: CallPlan) -> None:
     """Hold one call and print it; raises TurnbudgetError."""
-    sounds = await speak(wish.says)
+    sounds = await speak(plan.says)
     try:
         async with aiohttp.ClientSession() as session:
-            telephone, then = await CARRIERS[carrier](session, wish, sounds)
+            telephone, then = await CARRIERS[carrier](session, plan, sounds)
     except aiohttp.ClientError as error:
-        raise LineError(f"the server did not take part ({error})", where=wish.server) from None
+        raise LineError(f"the server did not take part ({error})", where=plan.server) from None
     except OSError as error:
-        raise LineError(f"no answer ({error.strerror})", where=wish.socket) from None
+        raise LineError(f"no answer ({error.strerror})", where=plan.socket) from None
     heard = telephone.heard
-    for at_us, line in sorted(await story(telephone, words=wish.words)):
+    for at_us, line in sorted(await story(telephone, words=plan.words)):
         click.echo(f"{at_us / clock.SECOND:6.1f} s  {line}")
     click.echo(f"{len(heard.waits_us)} of {len(telephone.said)} answered; ended: {heard.closed}")
     click.echo(f"then: {then}")
@@ -144,39 +144,39 @@ def _files(says: Sequence[str]) -> dict[str, Recording]:
 
 
 async def twilio(
-    session: aiohttp.ClientSession, wish: Wish, sounds: Mapping[str, Int16]
+    session: aiohttp.ClientSession, plan: CallPlan, sounds: Mapping[str, Int16]
 ) -> tuple[Telephone, str]:
     """Call as Twilio does: ask the webhook, open the socket that it names, ask what follows it."""
     call = f"CA{secrets.token_hex(16)}"
-    who = wish.who
+    who = plan.who
     form = {"CallSid": call, "From": who.get("caller", "+15550100"), "To": who.get("called", "+15550199")}
-    answer = await _ask_webhook(session, wish, "/twilio/voice", form)
+    answer = await _ask_webhook(session, plan, "/twilio/voice", form)
     stream = answer.find("Connect/Stream")
     if stream is None:
-        raise LineError(f"the call is not taken: {_next(answer)}", where=wish.server)
+        raise LineError(f"the call is not taken: {_next(answer)}", where=plan.server)
     parameters = {each.get("name", ""): each.get("value", "") for each in stream.iter("Parameter")}
     path = urlsplit(stream.get("url", "")).path
-    headers = _signature(wish, wish.origin.replace("http", "ws", 1) + path, {})
+    headers = _signature(plan, plan.origin.replace("http", "ws", 1) + path, {})
     far = FarTwilio(call=FarCall(call, parameters=parameters), began_us=clock.now())
-    async with session.ws_connect(wish.server + path, headers=headers) as socket:
-        telephone = Telephone(far, sounds, wish.patience_us)
+    async with session.ws_connect(plan.server + path, headers=headers) as socket:
+        telephone = Telephone(far, sounds, plan.patience_us)
         await over_websocket(telephone, socket)
-    after = await _ask_webhook(session, wish, "/twilio/after", form)
+    after = await _ask_webhook(session, plan, "/twilio/after", form)
     return telephone, _next(after)
 
 
 async def audiosocket(
-    session: aiohttp.ClientSession, wish: Wish, sounds: Mapping[str, Int16]
+    session: aiohttp.ClientSession, plan: CallPlan, sounds: Mapping[str, Int16]
 ) -> tuple[Telephone, str]:
     """Call as Asterisk's dialplan does: say who calls, connect, ask where the caller goes."""
     call = uuid.uuid4()
-    place = f"{wish.server}/audiosocket/{call}"
-    headers = {"Authorization": f"Bearer {wish.token}"} if wish.token else {}
-    async with session.put(place, data=wish.who, headers=headers) as response:
+    place = f"{plan.server}/audiosocket/{call}"
+    headers = {"Authorization": f"Bearer {plan.token}"} if plan.token else {}
+    async with session.put(place, data=plan.who, headers=headers) as response:
         if response.status != 201:  # noqa: PLR2004 - created
-            raise LineError(f"the call is not taken: {response.status}", where=wish.server)
-    host, _, port = wish.socket.rpartition(":")
-    telephone = Telephone(FarAudioSocket(call.bytes, wish.rate, clock.now()), sounds, wish.patience_us)
+            raise LineError(f"the call is not taken: {response.status}", where=plan.server)
+    host, _, port = plan.socket.rpartition(":")
+    telephone = Telephone(FarAudioSocket(call.bytes, plan.rate, clock.now()), sounds, plan.patience_us)
     await over_tcp(telephone, host, int(port))
     async with session.get(f"{place}/after", headers=headers) as response:
         target = await response.text()
@@ -184,14 +184,14 @@ async def audiosocket(
 
 
 async def chan_websocket(
-    session: aiohttp.ClientSession, wish: Wish, sounds: Mapping[str, Int16]
+    session: aiohttp.ClientSession, plan: CallPlan, sounds: Mapping[str, Int16]
 ) -> tuple[Telephone, str]:
     """Call as Asterisk's ``Dial(WebSocket/agent1/…)`` does."""
-    query = {**wish.who, **({"token": wish.token} if wish.token else {})}
-    form = {8_000: "ulaw", 16_000: "slin16"}[wish.rate]
-    async with session.ws_connect(f"{wish.server}/asterisk/ws", params=query, protocols=("media",)) as socket:
+    query = {**plan.who, **({"token": plan.token} if plan.token else {})}
+    form = {8_000: "ulaw", 16_000: "slin16"}[plan.rate]
+    async with session.ws_connect(f"{plan.server}/asterisk/ws", params=query, protocols=("media",)) as socket:
         far = FarChanWebsocket(form, clock.now(), transmits_silence=True)
-        telephone = Telephone(far, sounds, wish.patience_us)
+        telephone = Telephone(far, sounds, plan.patience_us)
         await over_websocket(telephone, socket)
     return telephone, "the dialplan goes on behind Dial, if it has the option g"
 
@@ -200,20 +200,20 @@ CARRIERS: Final = {"twilio": twilio, "audiosocket": audiosocket, "chan_websocket
 
 
 async def _ask_webhook(
-    session: aiohttp.ClientSession, wish: Wish, path: str, form: Mapping[str, str]
+    session: aiohttp.ClientSession, plan: CallPlan, path: str, form: Mapping[str, str]
 ) -> Element:
     """Return what the server answers to *form*, signed for its public address if that is known."""
-    headers = _signature(wish, wish.origin + path, form)
-    async with session.post(wish.server + path, data=form, headers=headers) as response:
+    headers = _signature(plan, plan.origin + path, form)
+    async with session.post(plan.server + path, data=form, headers=headers) as response:
         response.raise_for_status()
         try:
             return fromstring(await response.text())  # noqa: S314 - from the server that is being tried
         except ParseError:
-            raise LineError("the answer is no TwiML", where=wish.server) from None
+            raise LineError("the answer is no TwiML", where=plan.server) from None
 
 
-def _signature(wish: Wish, url: str, form: Mapping[str, str]) -> dict[str, str]:
-    return {"X-Twilio-Signature": sign(wish.token, url, form.items())} if wish.origin else {}
+def _signature(plan: CallPlan, url: str, form: Mapping[str, str]) -> dict[str, str]:
+    return {"X-Twilio-Signature": sign(plan.token, url, form.items())} if plan.origin else {}
 
 
 def _next(document: Element) -> str:
@@ -289,7 +289,7 @@ def main(carrier: str, **given: str | bool | tuple[str, ...]) -> None:
     if origin and not os.environ.get(name):
         raise ConfigError(f"the environment holds no {name}", where="--origin")
     says = given["says"]
-    wish = Wish(
+    plan = CallPlan(
         server=str(given["server"]).rstrip("/"),
         socket=str(given["socket"]),
         origin=origin,
@@ -299,7 +299,7 @@ def main(carrier: str, **given: str | bool | tuple[str, ...]) -> None:
         words=bool(given["words"]),
         token=os.environ.get(name, ""),
     )
-    clock.run(ring(carrier, wish), "wall")
+    clock.run(ring(carrier, plan), "wall")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 from floors import QUIET_US, SAYS, serving, url
 
-from turnbudget.demos.telephone import CARRIERS, Wish, ring, stretches
+from turnbudget.demos.telephone import CARRIERS, CallPlan, ring, stretches
 from turnbudget.testing.tones import tone_of
 from turnbudget.voice.errors import LineError
 from turnbudget.voice.sound import audio
@@ -23,7 +23,7 @@ FLOOR = f'[serve]\npublic = "{PUBLIC}"\ntwilio_token = "{TOKEN}"\n[tenants.bank]
 WHO = {"caller": "+15550100", "called": "+15550199"}
 
 
-def wish(server, tmp_path, **how):
+def plan(server, tmp_path, **how):
     """A wish to call *server* and say one sentence, which is a file."""
     file = tmp_path / "said.wav"
     soundfile.write(file, tone_of(SAYS[0], SAYS, audio.RATE), audio.RATE)
@@ -37,7 +37,7 @@ def wish(server, tmp_path, **how):
         "patience_us": QUIET_US,
         **how,
     }
-    return Wish(**there, **asked)
+    return CallPlan(**there, **asked)
 
 
 def test_sound_less_than_half_a_second_apart_is_one():
@@ -51,7 +51,7 @@ def test_sound_less_than_half_a_second_apart_is_one():
 async def test_over_each_carrier_it_says_what_it_heard_and_how_long_it_waited(tmp_path, capsys):
     async with serving(tmp_path) as (server, _), asyncio.TaskGroup() as calls:
         for carrier in CARRIERS:
-            calls.create_task(ring(carrier, wish(server, tmp_path)), name=carrier)
+            calls.create_task(ring(carrier, plan(server, tmp_path)), name=carrier)
     told = capsys.readouterr().out.splitlines()
     for greeting, said, answer, sum_up, then in zip(*[iter(told)] * 5, strict=True):
         assert "heard" in greeting
@@ -65,10 +65,10 @@ async def test_over_each_carrier_it_says_what_it_heard_and_how_long_it_waited(tm
 @wall
 async def test_it_signs_as_twilio_does(tmp_path, capsys):
     async with serving(tmp_path, floor=FLOOR) as (server, _):
-        await ring("twilio", wish(server, tmp_path, origin=PUBLIC, token=TOKEN))
+        await ring("twilio", plan(server, tmp_path, origin=PUBLIC, token=TOKEN))
         assert capsys.readouterr().out.endswith("then: Twilio obeys <Hangup>\n")
         with pytest.raises(LineError, match="403"):
-            await ring("twilio", wish(server, tmp_path, origin=PUBLIC, token=TOKEN[1:]))
+            await ring("twilio", plan(server, tmp_path, origin=PUBLIC, token=TOKEN[1:]))
 
 
 @wall
@@ -76,16 +76,16 @@ async def test_a_call_that_is_not_taken_is_one_line(tmp_path):
     async with serving(tmp_path, floor=FLOOR) as (server, _):
         strange = {**WHO, "called": "+15550111"}
         with pytest.raises(LineError, match=r"not taken: Twilio obeys <Reject>"):
-            await ring("twilio", wish(server, tmp_path, origin=PUBLIC, token=TOKEN, who=strange))
+            await ring("twilio", plan(server, tmp_path, origin=PUBLIC, token=TOKEN, who=strange))
         with pytest.raises(LineError, match="403"):
-            await ring("chan_websocket", wish(server, tmp_path, token=FALSE))
+            await ring("chan_websocket", plan(server, tmp_path, token=FALSE))
         with pytest.raises(LineError, match="not taken: 401"):
-            await ring("audiosocket", wish(server, tmp_path))
+            await ring("audiosocket", plan(server, tmp_path))
 
 
 @wall
 async def test_it_says_that_nobody_is_there(tmp_path):
     async with serving(tmp_path) as (server, _):
-        gone = wish(server, tmp_path)
+        gone = plan(server, tmp_path)
     with pytest.raises(LineError, match="did not take part"):
         await ring("audiosocket", gone)

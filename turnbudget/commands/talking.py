@@ -13,7 +13,7 @@ from rich.console import Console
 from turnbudget.commands.replaying import with_options
 from turnbudget.commands.shell import BROKEN, Taught, engine_option, one_line, say
 from turnbudget.live.screen import Screen
-from turnbudget.live.talk import Echo, Wish
+from turnbudget.live.talk import Echo, TalkSettings
 from turnbudget.live.talk import talk as have_call
 from turnbudget.runs.folder import REPORT
 from turnbudget.runs.readings import ms
@@ -97,7 +97,7 @@ def talk(**given: Any) -> None:
     card = PortAudio(given["microphone"], given["speaker"], given["latency"])
     microphone, speaker = card.names
     console = Console()
-    wish = Wish(
+    settings = TalkSettings(
         config,
         given["folder"],
         given["echo"],
@@ -106,15 +106,15 @@ def talk(**given: Any) -> None:
         force=given["force"],
     )
     with Screen(console, config.budget_ms * clock.MS) as screen:
-        screen.doing(wish.source)
-        talked = clock.run(have_call(wish, card, screen), "wall")
+        screen.doing(settings.source)
+        talked = clock.run(have_call(settings, card, screen), "wall")
     console.print()
     console.print(headline(talked.run.summary))
     click.echo(f"the call: {ms(talked.record.length_us)}, {talked.record.ended}")
     for note in talked.record.notes:
         click.echo(f"note: {note}")
-    if wish.folder:
-        click.echo(f"report: {wish.folder / REPORT}\nagain: turnbudget replay {wish.folder}")
+    if settings.folder:
+        click.echo(f"report: {settings.folder / REPORT}\nagain: turnbudget replay {settings.folder}")
     if talked.broken:
         say(talked.record.ended)
         sys.exit(BROKEN)

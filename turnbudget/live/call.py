@@ -50,7 +50,7 @@ class Learns(Protocol):
     """A responder that can be told facts of its call at any time."""
 
     def know(self, facts: Mapping[str, str]) -> None:
-        """Know *facts*; those it began with stay as they are."""
+        """Add *facts* to what is known of the call; those it began with stay as they are."""
         ...
 
 
@@ -65,8 +65,8 @@ class Knows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What surrounds one call."""
+class CallPolicy:
+    """How one call is recorded and redacted, and who is asked about its caller."""
 
     recording: Recording = field(default_factory=Recording)
     redaction: Redaction = field(default_factory=Redaction)
@@ -89,7 +89,7 @@ class LiveCall:
         partial: Callable[[str], None] | None = None,
         source: str = "live",
         half_duplex: bool = False,
-        around: Around | None = None,
+        policy: CallPolicy | None = None,
         sound: Path | None = None,
         transfers: bool = False,
         parting_us: int = 0,
@@ -97,7 +97,7 @@ class LiveCall:
         """Prepare the call *name*; each row is *told*, and the caller's words so far are told *partial*.
 
         *half_duplex* is for a line that brings our own voice back, *transfers* for one that can send the
-        caller on; *around* says what is recorded, redacted and known beforehand. In the folder *sound* the
+        caller on; *policy* says what is recorded, redacted and known beforehand. In the folder *sound* the
         recording alone is kept, as far as the disk goes along: who is told the rows writes them. Silence of
         *parting_us* behind our goodbye ends the call. Raises ConfigError where the studio's recogniser is a
         scripted one: it needs a transcript.
@@ -108,14 +108,14 @@ class LiveCall:
         self._partial = partial
         self._source = source
         self._reference = Reference()
-        self._around = around or Around()
+        self._policy = policy or CallPolicy()
         parts = studio.parts(line, self._reference, words=False)
         settings = replace(
             studio.call_settings, half_duplex=half_duplex, transfers=transfers, parting_us=parting_us
         )
         self._call = Call(parts, settings, self._entry, taped=writer is not None or sound is not None)
         self._responder = parts.responder
-        self.recording = self._around.recording
+        self.recording = self._policy.recording
         """Whether there is consent; it can be paused while something is said that may not be kept."""
         self.recording.begin(self._call.epoch_us)
         self._written = Written(
@@ -130,17 +130,17 @@ class LiveCall:
     @property
     def slots(self) -> dict[str, str]:
         """What is known by now of what the caller wants, redacted; empty if the responder does not tell."""
-        return self._around.redaction.slots(slots(self._responder), self._around.sensitive)
+        return self._policy.redaction.slots(slots(self._responder), self._policy.sensitive)
 
     async def run(self) -> CallRecord:
         """Take the call to its end and return its record; one that is cancelled is written as it came."""
         async with Crew() as crew:
             if self._partial:
                 crew.create_task(self._follow(self._partial), name="partial text")
-            if self._around.facts:
-                crew.create_task(learn(self._responder, self._around.facts), name="facts")
-            if self._around.sensitive:
-                minding = self.recording.mind(lambda: expected(self._responder), self._around.sensitive)
+            if self._policy.facts:
+                crew.create_task(learn(self._responder, self._policy.facts), name="facts")
+            if self._policy.sensitive:
+                minding = self.recording.mind(lambda: expected(self._responder), self._policy.sensitive)
                 crew.create_task(minding, name="recording")
             await self._written.run()
         return self.record()
@@ -158,7 +158,7 @@ class LiveCall:
             ended=legible((line and line.ended) or self._call.ended or "broken off"),
             notes=tuple(map(legible, notes)),
         )
-        return self._around.redaction.record(record)
+        return self._policy.redaction.record(record)
 
     async def _follow(self, partial: Callable[[str], None]) -> None:
         """Tell *partial* how the utterance reads that the caller is in, '' when it is over."""
@@ -183,7 +183,7 @@ class LiveCall:
             budget_us=self._budget_us,
         )
         said = entry.utterance
-        clean = self._around.redaction.row(
+        clean = self._policy.redaction.row(
             new,
             keys=said.keys if said else (),
             hidden=self.recording.over(new.speech_began_call_us, new.speech_ended_call_us),

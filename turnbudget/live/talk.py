@@ -45,7 +45,7 @@ else guards against it, by hearing only a caller who is louder than it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TalkSettings:
     """How to talk."""
 
     config: Config
@@ -61,24 +61,24 @@ class Follower(Protocol):
     """Who follows a call as it runs."""
 
     def doing(self, what: str) -> None:
-        """Know what is being made ready."""
+        """Show what is being made ready."""
         ...
 
     def ready(self, line: Microphone, echo: str, *, push_to_talk: bool) -> None:
-        """Know that the call begins on *line*, and what is done about an *echo*."""
+        """Show that the call begins on *line*, and what is done about an *echo*."""
         ...
 
     def partial(self, text: str) -> None:
-        """Know what the caller's words are so far."""
+        """Show the caller's words so far."""
         ...
 
     def row(self, row: Row) -> None:
-        """Know that a turn has ended."""
+        """Show a turn that has ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Talked:
+class TalkResult:
     """A call that is over: its run, its record, and whether the card broke it off."""
 
     run: Run
@@ -86,17 +86,17 @@ class Talked:
     broken: bool
 
 
-async def talk(wish: Wish, card: Card, follower: Follower) -> Talked:
+async def talk(settings: TalkSettings, card: Card, follower: Follower) -> TalkResult:
     """Have one call on *card* and return it; raises TurnbudgetError. On the running clock."""
-    folder = wish.folder
-    writer = await clock.offload(lambda: RunWriter(folder, force=wish.force)) if folder else None
+    folder = settings.folder
+    writer = await clock.offload(lambda: RunWriter(folder, force=settings.force)) if folder else None
     try:
         with writer or contextlib.nullcontext():
-            echo, cancelling = chosen(wish.echo)
+            echo, cancelling = chosen(settings.echo)
             line = Microphone(card, Canceller() if cancelling else None)
-            studio = await open_studio(wish.config, follower.doing)
+            studio = await open_studio(settings.config, follower.doing)
             try:
-                return await _Talk(wish, studio, line, follower, writer).run(echo)
+                return await _Talk(settings, studio, line, follower, writer).run(echo)
             finally:
                 await studio.aclose()
     except BaseException:
@@ -116,18 +116,23 @@ class _Talk:
     """One call on its way."""
 
     def __init__(
-        self, wish: Wish, studio: Studio, line: Microphone, follower: Follower, writer: RunWriter | None
+        self,
+        settings: TalkSettings,
+        studio: Studio,
+        line: Microphone,
+        follower: Follower,
+        writer: RunWriter | None,
     ) -> None:
-        self._wish = wish
+        self._settings = settings
         self._studio = studio
         self._line = line
         self._follower = follower
         self._writer = writer
         self._rows: list[Row] = []
 
-    async def run(self, echo: str) -> Talked:
+    async def run(self, echo: str) -> TalkResult:
         """Have the call, and sum it up."""
-        wish, line = self._wish, self._line
+        settings, line = self._settings, self._line
         began = clock.label()
         call = LiveCall(
             line,
@@ -136,14 +141,14 @@ class _Talk:
             name=NAME,
             told=self._told,
             partial=self._follower.partial,
-            source=wish.source,
+            source=settings.source,
             half_duplex=echo == "guarded against",
         )
         settle()
         try:
             with watch(), contextlib.closing(line), self._keys():
                 await line.ready()
-                self._follower.ready(line, echo, push_to_talk=wish.push_to_talk)
+                self._follower.ready(line, echo, push_to_talk=settings.push_to_talk)
                 await self._until_hung_up(call.run())
         finally:
             gc.unfreeze()
@@ -151,12 +156,12 @@ class _Talk:
         header = live_header(
             self._studio,
             [record],
-            name=wish.folder.name if wish.folder else NAME,
+            name=settings.folder.name if settings.folder else NAME,
             began=began,
             faults=(line.ended,) if line.broken else (),
             truncated=line.broken,
         )
-        return Talked(await self._finish(header), record, line.broken)
+        return TalkResult(await self._finish(header), record, line.broken)
 
     def _told(self, row: Row) -> None:
         self._rows.append(row)
@@ -164,7 +169,7 @@ class _Talk:
 
     def _keys(self) -> contextlib.AbstractContextManager[None]:
         """Let the space bar open and close the microphone, if it is to."""
-        if not self._wish.push_to_talk:
+        if not self._settings.push_to_talk:
             return contextlib.nullcontext()
         self._line.open_mic = False
 

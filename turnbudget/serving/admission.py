@@ -82,7 +82,7 @@ def judge(load: Load) -> Admission:
     return Admission(None, "forecast", over)
 
 
-class Outlook:
+class FirstSoundForecast:
     """The latest turns and the latest lateness of the loop."""
 
     def __init__(self) -> None:

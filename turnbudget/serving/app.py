@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from aiohttp import web
 
-from turnbudget.serving.doors.door import Doorstep, Guest, Refused
+from turnbudget.serving.doors.door import Guest, PendingSockets, Refused
 from turnbudget.serving.sockets import audiosocket, twilio, websocket
 from turnbudget.serving.sockets.audiosocket import AudioSocketWire, ExpectedAudioSocket
 from turnbudget.voice.errors import RunError, TurnbudgetError
@@ -56,7 +56,7 @@ class Listening:
         self._number = number
         self._runner: web.AppRunner | None = None
         self._servers: list[asyncio.Server] = []
-        self.doorstep = Doorstep(2 * serve.most_waiting, serve.start_ms * clock.MS)
+        self.pending = PendingSockets(2 * serve.most_waiting, serve.start_ms * clock.MS)
         """Connections that have not sent a request."""
         self.port = 0
         self.audiosocket_port = 0
@@ -108,7 +108,7 @@ class Listening:
             if visitor.transport:
                 visitor.transport.abort()
 
-        self.doorstep.enter(visitor, drop)
+        self.pending.enter(visitor, drop)
         return visitor
 
     def _asterisk(self) -> asyncio.BaseProtocol:
@@ -119,10 +119,10 @@ class Listening:
 
 
 def make_app(
-    floor: Floor, doorstep: Doorstep, reload: Callable[[], Awaitable[str]], mounts: Sequence[Mount] = ()
+    floor: Floor, pending: PendingSockets, reload: Callable[[], Awaitable[str]], mounts: Sequence[Mount] = ()
 ) -> web.Application:
-    """Return the application of *floor* and *mounts*; who sends a request leaves the *doorstep*."""
-    app = web.Application(client_max_size=LARGEST, middlewares=[_gate(floor, doorstep)])
+    """Return the application of *floor* and *mounts*; who sends a request leaves the *pending*."""
+    app = web.Application(client_max_size=LARGEST, middlewares=[_gate(floor, pending)])
 
     async def health(_: web.Request) -> web.Response:
         return web.json_response({"state": floor.state, "calls": len(floor.calls)})
@@ -142,12 +142,12 @@ def make_app(
     return app
 
 
-def _gate(floor: Floor, doorstep: Doorstep) -> Middleware:
+def _gate(floor: Floor, pending: PendingSockets) -> Middleware:
     """Return what stands before every request: bounds on its time, and words for refusals."""
 
     @web.middleware
     async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
-        doorstep.leave(request.protocol)
+        pending.leave(request.protocol)
         try:
             await _read_body(request, floor.serve.start_ms * clock.MS)
             return await handler(request)

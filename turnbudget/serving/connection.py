@@ -15,7 +15,7 @@ from turnbudget.voice.lines.dialect import Dtmf, Hangup, Hold, Odd, Started
 from turnbudget.voice.lines.telephone import KINDS, TelephoneLine
 
 if TYPE_CHECKING:
-    from turnbudget.serving.doors.door import Doorstep, Guest
+    from turnbudget.serving.doors.door import Guest, PendingSockets
     from turnbudget.voice.lines.dialect import CallInfo, Dialect, Inbound, Message
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Wire(Protocol):
         ...
 
 
-class Carried(Protocol):
+class CarriedCall(Protocol):
     """The call that a connection carries, as far as the connection tells it anything."""
 
     def press(self, key: str) -> None:
@@ -52,10 +52,10 @@ class Carried(Protocol):
 class Host(Protocol):
     """Whoever takes the calls that connections carry: in the server the floor."""
 
-    doorstep: Doorstep
+    pending: PendingSockets
     """Where a connection waits until its call begins."""
 
-    def begin(self, connection: Connection, info: CallInfo) -> Carried:
+    def begin(self, connection: Connection, info: CallInfo) -> CarriedCall:
         """Begin the call that *connection* carries, of which *info* is said; raises Refused."""
         ...
 
@@ -73,11 +73,11 @@ class Connection:
         self.guest = guest
         self.line = TelephoneLine(dialect, wire.write, self.told)
         self._host = host
-        self._call: Carried | None = None
+        self._call: CarriedCall | None = None
         """The call, once it has been let in."""
         self._over = False
         self._odd: set[str] = set()
-        host.doorstep.enter(self, self._drop)
+        host.pending.enter(self, self._drop)
 
     @property
     def kind(self) -> str:
@@ -130,7 +130,7 @@ class Connection:
 
     def _begin(self, started: Started) -> None:
         """Let the call in; give it back to a far side that may come, but not now, or close."""
-        self._host.doorstep.leave(self)
+        self._host.pending.leave(self)
         try:
             self._call = self._host.begin(self, started.info)
         except Refused as refused:
@@ -156,5 +156,5 @@ class Connection:
             log.info("%s: odd, %s", self.kind, why)
 
     def _leave(self) -> None:
-        self._host.doorstep.leave(self)
+        self._host.pending.leave(self)
         self._host.forget(self.guest)

@@ -58,7 +58,7 @@ class CallEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Shed:
+class CallShed:
     """A call was refused before it was answered, or degraded, and why."""
 
     tenant: str
@@ -68,14 +68,14 @@ class Shed:
     degraded: bool = False
 
 
-Happening: TypeAlias = CallBegan | TurnEnded | CallEnded | Shed
+FloorEvent: TypeAlias = CallBegan | TurnEnded | CallEnded | CallShed
 
 
 class Watcher(Protocol):
     """Whoever watches."""
 
-    def __call__(self, happening: Happening) -> None:
-        """Know of it."""
+    def __call__(self, event: FloorEvent) -> None:
+        """Handle *event* at once."""
         ...
 
 

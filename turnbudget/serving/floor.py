@@ -10,9 +10,9 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from turnbudget.serving.admission import Admission, Load, Outlook, judge
-from turnbudget.serving.doors.door import BUSY, Doorstep, Refused
-from turnbudget.serving.events import Shed
+from turnbudget.serving.admission import Admission, FirstSoundForecast, Load, judge
+from turnbudget.serving.doors.door import BUSY, PendingSockets, Refused
+from turnbudget.serving.events import CallShed
 from turnbudget.serving.running import Running
 from turnbudget.voice.time import clock
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Door, Guest
     from turnbudget.serving.doors.once import OnceStore
     from turnbudget.serving.doors.tenants import Tenant
-    from turnbudget.serving.events import Happening, Watcher
+    from turnbudget.serving.events import FloorEvent, Watcher
     from turnbudget.serving.journal import Journal
     from turnbudget.voice.lines.dialect import CallInfo
     from turnbudget.voice.time.crew import Crew
@@ -66,8 +66,8 @@ class Floor:
         self.journal = journal
         self.crm = crm
         self.crew = crew
-        self.outlook = Outlook()
-        self.doorstep = Doorstep(serve.most_waiting, serve.start_ms * clock.MS)
+        self.forecast = FirstSoundForecast()
+        self.pending = PendingSockets(serve.most_waiting, serve.start_ms * clock.MS)
         self.draining = False
         self.workers = workers
         self._calls: dict[str, Running] = {}
@@ -95,11 +95,11 @@ class Floor:
         """Let *watcher* know of everything that happens from now on."""
         self._watchers.append(watcher)
 
-    def tell(self, happening: Happening) -> None:
-        """Let every watcher know of *happening*."""
+    def tell(self, event: FloorEvent) -> None:
+        """Let every watcher know of *event*."""
         for watcher in self._watchers:
             try:
-                watcher(happening)
+                watcher(event)
             except Exception:
                 if id(watcher) not in self._faulty:
                     self._faulty.add(id(watcher))
@@ -118,7 +118,7 @@ class Floor:
             self._places[place] = tenant, verdict.mode, timer
         if verdict.because:
             degraded = verdict.mode is not None
-            self.tell(Shed(tenant.name, kind, verdict.rule, verdict.because, degraded=degraded))
+            self.tell(CallShed(tenant.name, kind, verdict.rule, verdict.because, degraded=degraded))
             log.info("%s: a call %s, %s", kind, "degraded" if verdict.mode else "refused", verdict.because)
         return verdict
 
@@ -133,11 +133,11 @@ class Floor:
             found[2].cancel()
 
     def forget(self, guest: Guest) -> None:
-        """Know that *guest*'s socket has begun its call or never will."""
+        """Give up the place that is kept for *guest*: its call has begun or never will."""
         self.give_up(guest.place)
 
     def _load(self, tenant: Tenant) -> Load:
-        room = tenant.room
+        engines = tenant.engines
         own = sum(call.tenant.name == tenant.name for call in self._calls.values())
         own += sum(kept.name == tenant.name for kept, _, _ in self._places.values())
         return Load(
@@ -145,9 +145,9 @@ class Floor:
             most=self._share(self.serve.most_calls),
             tenant_calls=own,
             tenant_most=self._share(tenant.table.most_calls),
-            budget_us=room.studio.budget_us,
-            full=self.outlook.predict(room.studio),
-            light=self.outlook.predict(room.light, "light") if room.light else None,
+            budget_us=engines.studio.budget_us,
+            full=self.forecast.predict(engines.studio),
+            light=self.forecast.predict(engines.light, "light") if engines.light else None,
             draining=self.draining,
         )
 
@@ -188,7 +188,7 @@ class Floor:
             self._asked_by_us = clock.now() + ASKED_US
 
     def ended(self, running: Running) -> None:
-        """Know that a call is over."""
+        """Forget a call that is over."""
         self._calls.pop(running.name, None)
 
     def _going(self, tenant: Tenant, info: CallInfo) -> Running | None:

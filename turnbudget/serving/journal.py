@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from turnbudget.runs.records import CallRecord
     from turnbudget.runs.summary import Header
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
 
 BEGUN: Final = "begun.jsonl"
 """Gone once every call in it has its record."""
@@ -45,7 +45,7 @@ DRAWN: Final = 5_000
 log = logging.getLogger(__name__)
 
 
-class Begun(Record, frozen=True, kw_only=True):
+class BegunCall(Record, frozen=True, kw_only=True):
     """A call that was taken, and what nobody could say of it later."""
 
     call: str
@@ -71,7 +71,7 @@ class Journal:
         self.rows = 0
         """Lines that were given to be written."""
         self.lost = 0
-        self._due: deque[Begun | Row | CallRecord] = deque()
+        self._due: deque[BegunCall | Row | CallRecord] = deque()
         self._hurry = asyncio.Event()
         self._writing = threading.Lock()  # who was cancelled while writing may still write
         self._refused = False
@@ -81,14 +81,14 @@ class Journal:
         """Where it is."""
         return self.writer.folder
 
-    def __call__(self, happening: Happening) -> None:
+    def __call__(self, event: FloorEvent) -> None:
         """Have it noted at once that a call begins."""
-        if isinstance(happening, CallBegan):
-            info = happening.info
-            begun = Begun(
-                call=happening.call,
-                tenant=happening.tenant,
-                line=happening.line,
+        if isinstance(event, CallBegan):
+            info = event.info
+            begun = BegunCall(
+                call=event.call,
+                tenant=event.tenant,
+                line=event.line,
                 began=clock.label(),
                 caller=legible(info.caller),
                 called=legible(info.called),
@@ -145,7 +145,7 @@ class Journal:
             (self.folder / HOLDER).unlink()
         take_away(self.folder)
 
-    def _add(self, what: Begun | Row | CallRecord) -> None:
+    def _add(self, what: BegunCall | Row | CallRecord) -> None:
         self.rows += 1
         if len(self._due) >= REMEMBERED:
             self._due.popleft()
@@ -161,7 +161,7 @@ class Journal:
                     if isinstance(what, Row):
                         self.writer.append(what)
                     else:
-                        add_line(self.folder / (BEGUN if isinstance(what, Begun) else CALLS), what)
+                        add_line(self.folder / (BEGUN if isinstance(what, BegunCall) else CALLS), what)
                 except LedgerError as error:
                     log.error("%s", error)  # noqa: TRY400 - a false account is worse than none: it is not tried again
                 except RunError as error:
@@ -170,7 +170,7 @@ class Journal:
         return ""
 
 
-def add_line(place: Path, record: Begun | CallRecord) -> None:
+def add_line(place: Path, record: BegunCall | CallRecord) -> None:
     """Write *record* as the next line at *place*, whole or not at all; blocks, raises RunError."""
     line = msgspec.json.encode(record) + b"\n"
     try:

@@ -20,7 +20,7 @@ from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.after.vcon import Closed
 from turnbudget.serving.database import Hold
 from turnbudget.serving.ending import disposition, reason
-from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Begun, add_line
+from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, BegunCall, add_line
 from turnbudget.serving.running import MOST_ROWS
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.sound import audio, wav
@@ -71,7 +71,7 @@ class Recovery:
                 log.exception("%s: its calls are not closed", folder)
 
     async def _close(self, folder: Path) -> None:
-        left = Left(folder, self._rules)
+        left = DeadFolder(folder, self._rules)
         try:
             if not await clock.offload(left.take):
                 return
@@ -89,7 +89,7 @@ class Recovery:
             left.close()
 
 
-class Left:
+class DeadFolder:
     """The folder of a worker; everything here blocks, and all but :meth:`take` is for who holds it."""
 
     def __init__(self, folder: Path, rules: Callable[[str], Sequence[DispositionRule]]) -> None:
@@ -109,7 +109,7 @@ class Left:
         """Return its calls that began and have no record, the oldest first."""
         _cut(self._folder / CALLS)
         ended = {one.call for one in _lines(self._folder / CALLS, _Named)}
-        begun = {one.call: one for one in _lines(self._folder / BEGUN, Begun) if one.call not in ended}
+        begun = {one.call: one for one in _lines(self._folder / BEGUN, BegunCall) if one.call not in ended}
         if not begun:
             return []
         rows: dict[str, deque[Row]] = {call: deque(maxlen=MOST_ROWS) for call in begun}
@@ -124,10 +124,10 @@ class Left:
         add_line(self._folder / CALLS, record)
 
     def settle(self) -> None:
-        """Know that every call has its record."""
+        """Remove the list of calls that began, once each has its record."""
         (self._folder / BEGUN).unlink(missing_ok=True)
 
-    def _closed(self, begun: Begun, rows: tuple[Row, ...], turns: int) -> Closed:
+    def _closed(self, begun: BegunCall, rows: tuple[Row, ...], turns: int) -> Closed:
         sound = self._folder / f"{begun.call}.wav"
         sound_us, notes = 0, [NOTE]
         try:
@@ -196,7 +196,7 @@ def _cut(place: Path) -> None:
         os.truncate(place, place.read_bytes().rfind(b"\n") + 1)
 
 
-def _lines(place: Path, kind: type[R], calls: dict[str, Begun] | None = None) -> Iterator[R]:
+def _lines(place: Path, kind: type[R], calls: dict[str, BegunCall] | None = None) -> Iterator[R]:
     """Yield the lines at *place*, of *calls* alone if they are named; none that is half-written."""
     if not place.is_file():
         return

@@ -1,6 +1,6 @@
 """A running call: its line, the studio that answers it, and what is told and written of it.
 
-It knows the floor that it stands on as a :class:`Home`: where it is told of, written down and forgotten.
+It knows the floor that it stands on as a :class:`CallHost`: where it is told of, written down and forgotten.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from turnbudget.live.call import Around, LiveCall
+from turnbudget.live.call import CallPolicy, LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.recording import Recording
 from turnbudget.runs.records import CallRecord
@@ -22,12 +22,12 @@ from turnbudget.voice.time.crew import Crew
 
 if TYPE_CHECKING:
     from turnbudget.runs.records import Row
-    from turnbudget.serving.admission import Mode, Outlook
+    from turnbudget.serving.admission import FirstSoundForecast, Mode
     from turnbudget.serving.after.crm import Crm
     from turnbudget.serving.config import ServeTable
     from turnbudget.serving.connection import Connection
     from turnbudget.serving.doors.tenants import Tenant
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
     from turnbudget.serving.journal import Journal
     from turnbudget.voice.call.call import Call
     from turnbudget.voice.lines.dialect import CallInfo
@@ -48,7 +48,7 @@ LOOK_US: Final = 20 * clock.MS
 log = logging.getLogger(__name__)
 
 
-class Home(Protocol):
+class CallHost(Protocol):
     """What a running call stands on: in the server the floor."""
 
     serve: ServeTable
@@ -56,10 +56,10 @@ class Home(Protocol):
     """Asks tenants' servers who calls, if there is one."""
     journal: Journal | None
     """Where rows and records are written, if anywhere."""
-    outlook: Outlook
+    forecast: FirstSoundForecast
 
-    def tell(self, happening: Happening) -> None:
-        """Tell every watcher of *happening*."""
+    def tell(self, event: FloorEvent) -> None:
+        """Tell every watcher of *event*."""
         ...
 
     def send_on(self, call: str, target: str) -> None:
@@ -82,7 +82,7 @@ class Running:
         mode: Mode,
         info: CallInfo,
         connection: Connection,
-        home: Home,
+        home: CallHost,
     ) -> None:
         self.name = name
         self.tenant = tenant
@@ -102,7 +102,7 @@ class Running:
         self._early: list[str] = []
         self.live: LiveCall | None = None
         """The call as it is measured and written down; ``None`` until it has begun."""
-        tenant.room.calls += 1  # now, or new settings might close the room before the call has begun
+        tenant.engines.calls += 1  # now, or new settings might close them before the call has begun
 
     @property
     def call(self) -> Call | None:
@@ -122,14 +122,14 @@ class Running:
         before.replace()
 
     def press(self, key: str) -> None:
-        """Know that the caller pressed *key*."""
+        """Handle a *key* that the caller pressed; before the call has begun some are kept for it."""
         if self.call:
             self.call.press(key)
         elif len(self._early) < MOST_EARLY:
             self._early.append(key)
 
     def hold(self, *, on: bool) -> None:
-        """Know that the caller was put on hold, or is back."""
+        """Handle hold and unhold."""
         if self.call:
             self.call.hold(on=on)
 
@@ -139,7 +139,7 @@ class Running:
 
     async def run(self) -> None:
         """Take the call to its end; whatever happens to it, its record is told and its place is free."""
-        home, room = self._home, self.tenant.room
+        home, engines = self._home, self.tenant.engines
         self.task = asyncio.current_task()
         home.tell(CallBegan(self.name, self.tenant.name, self.kind, self.info, self.began_us))
         log.info("%s: call %s of %s began (%s)", self.kind, self.name, self.tenant.name, self.mode)
@@ -158,14 +158,14 @@ class Running:
         except Exception:
             log.exception("call %s failed", self.name)
         finally:
-            room.calls -= 1
+            engines.calls -= 1
             self._close(record or self._broken())
-            await room.close_if_left()
+            await engines.close_if_left()
 
     def _answered(self) -> LiveCall:
         home, table = self._home, self.tenant.table
         knows = home.crm and table.crm.url and self.info.caller
-        around = Around(
+        policy = CallPolicy(
             Recording(consent=table.records),
             Redaction(on=home.serve.redact),
             partial(home.crm.facts, table.crm, self.info, self.tenant.name) if home.crm and knows else None,
@@ -173,12 +173,12 @@ class Running:
         )
         return LiveCall(
             self.line,
-            self.tenant.room.of(self.mode),
+            self.tenant.engines.of(self.mode),
             None,
             name=self.name,
             told=self._told,
             source=self.kind,
-            around=around,
+            policy=policy,
             sound=home.journal.folder if home.journal and table.records else None,
             transfers=self.kind in ASK_AFTER,
             parting_us=PARTING_US,
@@ -198,7 +198,7 @@ class Running:
         self._turns += row.kind == "turn"
         self._rows.append(row)
         home = self._home
-        home.outlook.turn(row, self.mode)
+        home.forecast.turn(row, self.mode)
         if home.journal:
             home.journal.row(row)
         home.tell(TurnEnded(self.name, self.tenant.name, row))

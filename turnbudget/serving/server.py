@@ -25,7 +25,7 @@ from turnbudget.serving.config import load
 from turnbudget.serving.doors.door import Door
 from turnbudget.serving.doors.once import OnceStore
 from turnbudget.serving.doors.passes import Passes
-from turnbudget.serving.doors.tenants import Rooms, Tenants
+from turnbudget.serving.doors.tenants import EnginePool, Tenants
 from turnbudget.serving.floor import Floor
 from turnbudget.serving.journal import Journal
 from turnbudget.serving.recovery import Recovery
@@ -89,7 +89,7 @@ class Server:
         """Serve by *settings*; *mounts* are asked, once they are read, what to mount beside the lines."""
         self._settings = settings
         self._worker = worker or Worker()
-        self._rooms = Rooms(opener)
+        self._pool = EnginePool(opener)
         self._mounts = mounts
         self._stopping = asyncio.Event()
         self._hurried = asyncio.Event()
@@ -103,15 +103,15 @@ class Server:
         """Serve until :meth:`stop`; raises TurnbudgetError if it cannot begin."""
         floor_config, agents = await self._load()
         serve = floor_config.serve
-        rooms = await self._rooms.open(agents.values())
+        engine_sets = await self._pool.open(agents.values())
         journal = await clock.offload(_begin_journal, Path(serve.out), self._worker.number)
         began, post, crm = clock.label(), HttpPost(), Crm()
         once = await clock.offload(OnceStore, self._worker.notes)
         try:
-            await self._rooms.use(rooms)
+            await self._pool.use(engine_sets)
             async with Crew() as crew:
                 worker = self._worker
-                door = Door(serve, Tenants(floor_config, agents, rooms), Passes(once, worker.secret))
+                door = Door(serve, Tenants(floor_config, agents, engine_sets), Passes(once, worker.secret))
                 self.floor = Floor(serve, door, crew, once=once, journal=journal, crm=crm, workers=worker.of)
                 self.listening = Listening(
                     self.floor, serve, shared=worker.of > 1, number=self._worker.number
@@ -122,7 +122,7 @@ class Server:
                 recovery = Recovery(Path(serve.out), follow, rules=self._rules)
                 self.floor.watch(journal)
                 self.floor.watch(after)
-                crew.create_task(self.floor.outlook.beat(), name="loop lag")
+                crew.create_task(self.floor.forecast.beat(), name="loop lag")
                 crew.create_task(journal.run(), name="journal")
                 crew.create_task(webhooks.run(), name="webhooks")
                 recovering = crew.create_task(recovery.run(), name="recovery")
@@ -131,11 +131,12 @@ class Server:
                 await after.finished(until_us)
                 await clock.wait_until([recovering], until_us)
             await journal.flush()
-            header = live_header(next(iter(rooms.values())).studio, (), name=journal.folder.name, began=began)
+            studio = next(iter(engine_sets.values())).studio
+            header = live_header(studio, (), name=journal.folder.name, began=began)
             await clock.offload(journal.finish, header)
         finally:
             await clock.offload(journal.close if self.open.is_set() else journal.take_away)
-            await self._rooms.aclose()
+            await self._pool.aclose()
             await post.aclose()
             await crm.aclose()
             await clock.offload(once.close)
@@ -150,7 +151,7 @@ class Server:
 
     async def _serve(self, serve: ServeTable) -> None:
         """Listen until the end, and drain."""
-        app = make_app(self.floor, self.listening.doorstep, self.reload, self._mounts(self, serve))
+        app = make_app(self.floor, self.listening.pending, self.reload, self._mounts(self, serve))
         try:
             await self.listening.open(app)
             self.open.set()
@@ -189,13 +190,13 @@ class Server:
         """
         async with self._reloading:
             floor_config, agents = await self._load()
-            rooms = await self._rooms.open(agents.values())
-            self.floor.door.tenants = Tenants(floor_config, agents, rooms)
+            engine_sets = await self._pool.open(agents.values())
+            self.floor.door.tenants = Tenants(floor_config, agents, engine_sets)
             new = floor_config.serve
             lasting = {name: getattr(self.floor.serve, name) for name in LASTING}
             waiting = [f"serve.{name}" for name, value in lasting.items() if getattr(new, name) != value]
             self.floor.door.serve = self.floor.serve = msgspec.structs.replace(new, **lasting)
-            await self._rooms.use(rooms)
+            await self._pool.use(engine_sets)
         told = f"{len(agents)} tenants" + (f"; for {', '.join(waiting)} start again" if waiting else "")
         log.info("settings read again: %s", told)
         return told

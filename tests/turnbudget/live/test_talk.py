@@ -19,7 +19,7 @@ from turnbudget.commands.talking import talk as command
 from turnbudget.live import talk as keys_module
 from turnbudget.live import talk as talk_module
 from turnbudget.live.screen import ADVICE, Screen
-from turnbudget.live.talk import Wish, chosen, talk
+from turnbudget.live.talk import TalkSettings, chosen, talk
 from turnbudget.runs.folder import load
 from turnbudget.voice.errors import ConfigError, LineError, UsageError
 from turnbudget.voice.lines.canceller import installed
@@ -58,12 +58,12 @@ def scripted(monkeypatch):
     monkeypatch.setattr(talk_module, "open_studio", opened)
 
 
-async def have(kind=SimulatedCard, card=None, **wish):
+async def have(kind=SimulatedCard, card=None, **settings):
     """Have a call with a scripted person, who hangs up when they have been answered."""
     follower = Follower()
     person = Person(SAYINGS, over=lambda: follower.line.hang_up("the caller hung up"))
-    wish = Wish(CONFIG, **({"echo": "none"} | wish))
-    return await talk(wish, card or kind(person), follower), follower
+    settings = TalkSettings(CONFIG, **({"echo": "none"} | settings))
+    return await talk(settings, card or kind(person), follower), follower
 
 
 @pytest.mark.usefixtures("scripted")

@@ -12,7 +12,7 @@ from sounds import voice
 
 from turnbudget.agents.agent import Context
 from turnbudget.demos.bank.bank import open_bank
-from turnbudget.live.call import Around, LiveCall
+from turnbudget.live.call import CallPolicy, LiveCall
 from turnbudget.redaction.redacted import Redaction
 from turnbudget.runs.folder import RunWriter
 from turnbudget.runs.recording import Pause, Recording
@@ -48,7 +48,7 @@ class Teller:
         return Reply("Your card number?" if asks else "All right.", self.name)
 
 
-async def live(writer=None, *, texts=TEXTS, sayings=SAYINGS, responder=None, act=lambda _: None, **around):
+async def live(writer=None, *, texts=TEXTS, sayings=SAYINGS, responder=None, act=lambda _: None, **policy):
     """Hold a call with a person who says *texts*; return it, its record, and its rows."""
     made = await studio()
     made.transcriber = ScriptedTranscriber(takes=[Take(text) for text in texts])
@@ -57,7 +57,7 @@ async def live(writer=None, *, texts=TEXTS, sayings=SAYINGS, responder=None, act
     rows = []
     person = Person(sayings, over=lambda: line.hang_up("the caller hung up"))
     line = Microphone(SimulatedCard(person, lag_us=20 * MS))
-    call = LiveCall(line, made, writer, name="talk", told=rows.append, around=Around(**around))
+    call = LiveCall(line, made, writer, name="talk", told=rows.append, policy=CallPolicy(**policy))
     act(call)
     return call, await call.run(), rows
 

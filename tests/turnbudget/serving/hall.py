@@ -13,7 +13,7 @@ from turnbudget.serving.connection import Connection
 from turnbudget.serving.doors.door import Door, Guest
 from turnbudget.serving.doors.once import OnceStore
 from turnbudget.serving.doors.passes import Passes
-from turnbudget.serving.doors.tenants import Room, Tenants
+from turnbudget.serving.doors.tenants import EngineSet, Tenants
 from turnbudget.serving.events import CallEnded, TurnEnded
 from turnbudget.serving.floor import Floor
 from turnbudget.settings.answering import Answering
@@ -68,7 +68,7 @@ async def hall(responder, *, config=QUICK, serve=None, tenant=None):
     studio = await opener(responder)(config)
     once = OnceStore()
     tenants = Tenants(
-        FloorConfig(serve, {"default": table}), {"default": config}, {config: Room(studio, None)}
+        FloorConfig(serve, {"default": table}), {"default": config}, {config: EngineSet(studio, None)}
     )
     happenings = []
     async with Crew() as crew:

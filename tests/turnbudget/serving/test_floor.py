@@ -14,10 +14,10 @@ from floors import QUICK, SAYS, ask, call, open_tones, serving, until
 from hall import Table, hall, opener
 from laws import each
 
-from turnbudget.serving.admission import Load, Outlook, Prediction, judge
+from turnbudget.serving.admission import FirstSoundForecast, Load, Prediction, judge
 from turnbudget.serving.config import ServeTable, TenantTable
 from turnbudget.serving.doors.tenants import lightened
-from turnbudget.serving.events import CallEnded, Shed, TurnEnded
+from turnbudget.serving.events import CallEnded, CallShed, TurnEnded
 from turnbudget.settings.config import LlmTable
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import RunError
@@ -105,35 +105,35 @@ async def test_a_workers_share_of_a_limit_is_rounded_up_so_that_none_takes_no_ca
 async def test_a_turn_that_the_caller_took_back_says_nothing_of_the_next():
     """What is said on within the budget was owed nothing yet; nor is a greeting a turn."""
     studio = await open_tones(QUICK)
-    outlook = Outlook()
-    calm = outlook.predict(studio)
+    forecast = FirstSoundForecast()
+    calm = forecast.predict(studio)
     for _ in range(40):
-        outlook.turn(row_of(outcome="superseded", closed_us=2_000_000, first_sound_us=None), "full")
-        outlook.turn(row_of(kind="greeting", first_sound_us=2_000_000), "full")
-    assert outlook.predict(studio) == calm
+        forecast.turn(row_of(outcome="superseded", closed_us=2_000_000, first_sound_us=None), "full")
+        forecast.turn(row_of(kind="greeting", first_sound_us=2_000_000), "full")
+    assert forecast.predict(studio) == calm
     for _ in range(20):
-        outlook.turn(row_of(outcome="failed", closed_us=2_000_000, first_sound_us=None), "full")
-    assert outlook.predict(studio).us == 2_000_000
+        forecast.turn(row_of(outcome="failed", closed_us=2_000_000, first_sound_us=None), "full")
+    assert forecast.predict(studio).us == 2_000_000
     await studio.aclose()
 
 
 async def test_late_turns_and_a_late_loop_are_foreseen():
     studio = await open_tones(QUICK)
-    outlook = Outlook()
-    calm = outlook.predict(studio)
+    forecast = FirstSoundForecast()
+    calm = forecast.predict(studio)
     assert 200_000 < calm.us < 400_000
     for lag in [0] * 94 + [500_000] * 6:
-        outlook._lags.append(lag)
-    assert outlook.predict(studio).us == calm.us + 500_000
+        forecast._lags.append(lag)
+    assert forecast.predict(studio).us == calm.us + 500_000
     row = row_of(first_sound_us=950_000)
     for _ in range(19):
-        outlook.turn(row, "full")
-    assert outlook.predict(studio).us == calm.us + 500_000
-    outlook.turn(row, "full")
-    assert outlook.predict(studio).us == 950_000
-    assert outlook.predict(studio, "light").us < 950_000
+        forecast.turn(row, "full")
+    assert forecast.predict(studio).us == calm.us + 500_000
+    forecast.turn(row, "full")
+    assert forecast.predict(studio).us == 950_000
+    assert forecast.predict(studio, "light").us < 950_000
     await clock.sleep(11 * clock.SECOND)
-    assert outlook.predict(studio).us == calm.us + 500_000, "old turns say nothing of the next"
+    assert forecast.predict(studio).us == calm.us + 500_000, "old turns say nothing of the next"
     await studio.aclose()
 
 
@@ -159,7 +159,7 @@ async def test_more_calls_than_the_limit_are_shed_and_those_taken_stay_in_time(t
         ]
         heard = [await task for task in tasks]
         assert sum(one.greeted for one in heard) == 4
-        shed = [one.because for one in happenings if isinstance(one, Shed)]
+        shed = [one.because for one in happenings if isinstance(one, CallShed)]
         assert shed == ["4 calls, 4 are the most"] * 4
         turns = [one.row for one in happenings if isinstance(one, TurnEnded) and one.row.kind == "turn"]
         assert len(turns) == 4
@@ -185,12 +185,12 @@ async def test_a_switch_goes_on_with_its_dialplan_where_the_floor_is_full(tmp_pa
 async def test_a_floor_that_would_be_late_refuses_before_it_answers(tmp_path):
     async with serving(tmp_path) as (server, happenings):
         for _ in range(30):
-            server.floor.outlook.turn(row_of(first_sound_us=1_200_000), "full")
+            server.floor.forecast.turn(row_of(first_sound_us=1_200_000), "full")
         _, document = await ask(server, "POST", "/twilio/voice", data={"CallSid": "CA1", "To": "1"})
         assert '<Reject reason="busy"' in document
         path = "/audiosocket/6f9619ff-8b86-d011-b42d-00cf4fc964ff"
         assert (await ask(server, "PUT", path, json={})) == (503, "refused\n")
-        (first, *_) = [one.because for one in happenings if isinstance(one, Shed)]
+        (first, *_) = [one.because for one in happenings if isinstance(one, CallShed)]
         assert first == "first sound foreseen at 1200 ms (p95 of the last 30 turns), over 800 ms"
         assert json.loads((await ask(server, "GET", "/healthz"))[1]) == {"state": "full", "calls": 0}
 

@@ -74,7 +74,7 @@ async def undisturbed(server, happenings):
     for one in heard:
         assert (one.greeted, len(one.waits_us), one.unanswered) == (True, len(TALK), 0)
         assert [wait for wait in one.waits_us if wait > BUDGET_US] == []
-    await until(lambda: not server.floor.calls and not len(server.floor.doorstep), 10)
+    await until(lambda: not server.floor.calls and not len(server.floor.pending), 10)
     began = [one.call for one in happenings if isinstance(one, CallBegan)]
     ended = [one.record for one in happenings if isinstance(one, CallEnded)]
     assert sorted(record.call for record in ended) == sorted(began)
@@ -173,8 +173,8 @@ async def test_a_thousand_connections_in_a_second_keep_no_call_out(tmp_path):
                 crew.create_task(knock(server, number), name="knock")
                 if number % 20 == 0:
                     await clock.sleep_until(began + number * clock.MS)
-            await until(lambda: len(server.floor.doorstep) <= 64)
-        assert len(server.floor.doorstep) <= 64
+            await until(lambda: len(server.floor.pending) <= 64)
+        assert len(server.floor.pending) <= 64
         await until(lambda: len(asyncio.all_tasks()) <= before + 4)
 
 

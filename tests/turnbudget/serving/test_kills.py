@@ -116,7 +116,7 @@ async def test_a_voice_whose_process_is_killed_in_mid_call_costs_no_turn(tmp_pat
         pytest.skip(f"no real voice: {pyttsx3.REMEDY}")
     config = msgspec.structs.replace(QUICK, tts=TtsTable(engine="pyttsx3"))
     async with serving(tmp_path, config=config) as (server, happenings):
-        voice = next(iter(server.floor.door.tenants)).room.studio.voice
+        voice = next(iter(server.floor.door.tenants)).engines.studio.voice
         async with calling(server) as tasks:
             for number in (1, 2):
                 await until(lambda seen=number: len(turns(happenings)) >= seen)

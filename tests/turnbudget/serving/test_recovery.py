@@ -23,7 +23,7 @@ from turnbudget.serving.database import Hold
 from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.events import CallBegan
 from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Journal
-from turnbudget.serving.recovery import DIED, Left, Recovery, mend
+from turnbudget.serving.recovery import DIED, DeadFolder, Recovery, mend
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew
@@ -137,7 +137,7 @@ async def test_lines_cut_in_mid_writing_cost_themselves(tmp_path):
 
 async def test_of_two_that_come_at_once_one_closes(tmp_path):
     folder = await dead(tmp_path / "serve")
-    first = Left(folder, lambda _: ())
+    first = DeadFolder(folder, lambda _: ())
     assert first.take()
     assert await recovered(tmp_path) == ([], 0)
     assert len(first.calls()) == 1
@@ -192,14 +192,14 @@ async def test_what_cannot_be_written_is_left_to_the_next_who_comes(tmp_path):
 
 async def test_what_one_folder_raises_costs_no_other(tmp_path, monkeypatch):
     folders = [await dead(tmp_path / name) for name in ("serve", "serve-2")]
-    settle = Left.settle
+    settle = DeadFolder.settle
 
     def fails(self):
         if self._folder == folders[0]:
             raise OSError(5, "no such luck")
         settle(self)
 
-    monkeypatch.setattr(Left, "settle", fails)
+    monkeypatch.setattr(DeadFolder, "settle", fails)
     await recovered(tmp_path)
     assert [(folder / BEGUN).exists() for folder in folders] == [True, False]
 

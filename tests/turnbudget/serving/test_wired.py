@@ -150,10 +150,10 @@ async def test_a_disk_that_refuses_costs_the_recording_and_no_turn(tmp_path):
     assert any(note.startswith("recording broken off: cannot be written") for note in end.record.notes)
 
 
-def _block(folder, happening):
+def _block(folder, event):
     """Put a folder where the call's recording would be."""
-    if type(happening).__name__ == "CallBegan":
-        (folder / f"{happening.call}.wav").mkdir()
+    if type(event).__name__ == "CallBegan":
+        (folder / f"{event.call}.wav").mkdir()
 
 
 async def test_each_worker_answers_on_a_port_of_its_own(tmp_path):

@@ -94,5 +94,5 @@ async def client(**settings):
         yield session
 
 
-def replaced(happening, **named):
-    return dataclasses.replace(happening, **named)
+def replaced(event, **named):
+    return dataclasses.replace(event, **named)

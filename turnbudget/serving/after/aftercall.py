@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from turnbudget.serving.after.webhooks import Webhooks
     from turnbudget.serving.ending import DispositionRule
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
     from turnbudget.voice.time.crew import Crew
 
 MOST: Final = 10_000
@@ -65,14 +65,14 @@ class AfterCall:
         self.lost = 0
         """vCons that the disk refused for too long."""
 
-    def __call__(self, happening: Happening) -> None:
-        """Know of *happening*."""
-        match happening:
+    def __call__(self, event: FloorEvent) -> None:
+        """Note a call that begins, and close one that has ended."""
+        match event:
             case CallBegan():
                 if len(self._began) < MOST:
-                    self._began[happening.call] = happening, clock.label()
+                    self._began[event.call] = event, clock.label()
             case CallEnded():
-                task = self._crew.create_task(self._close(happening), name=f"after call {happening.call}")
+                task = self._crew.create_task(self._close(event), name=f"after call {event.call}")
                 self._under_way[task] = None
                 task.add_done_callback(lambda done: self._under_way.pop(done, None))
             case _:

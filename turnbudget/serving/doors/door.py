@@ -149,7 +149,7 @@ class Door:
         return guest
 
 
-class Doorstep:
+class PendingSockets:
     """Who waits, in the order in which they came."""
 
     def __init__(self, most: int, patience_us: int) -> None:
@@ -170,7 +170,7 @@ class Doorstep:
         self._waiting[who] = timer, drop
 
     def leave(self, who: Hashable) -> None:
-        """Know that *who* waits no longer: a call began, or the socket is gone."""
+        """Stop the time of *who*: a call began, or the socket is gone."""
         timer, _ = self._waiting.pop(who, (None, None))
         if timer:
             timer.cancel()

@@ -1,7 +1,7 @@
 """Tenants: for whom a call is, by the called number or a token, and the engines that answer it.
 
-Tenants of the same settings share one set of engines, a :class:`Room`. A room that no tenant uses any more
-closes behind its last call, so new settings never end a call.
+Tenants of the same settings share one set of engines. A set that no tenant uses any more closes behind its
+last call, so new settings never end a call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Tenant:
 
     name: str
     table: TenantTable
-    room: Room
+    engines: EngineSet
 
     def takes(self, kind: str) -> bool:
         """Say whether calls may come over lines of this *kind*."""
@@ -42,9 +42,9 @@ class Tenant:
 class Tenants:
     """Every tenant; replaced as a whole when the settings are read again."""
 
-    def __init__(self, floor: FloorConfig, agents: Agents, rooms: Mapping[Config, Room]) -> None:
+    def __init__(self, floor: FloorConfig, agents: Agents, engine_sets: Mapping[Config, EngineSet]) -> None:
         self._tenants = {
-            name: Tenant(name, table, rooms[agents[name]]) for name, table in floor.tenants.items()
+            name: Tenant(name, table, engine_sets[agents[name]]) for name, table in floor.tenants.items()
         }
         self._numbers = {
             digits(number): tenant for tenant in self._tenants.values() for number in tenant.table.called
@@ -90,8 +90,8 @@ class Opener(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Room:
-    """A studio with its calls."""
+class EngineSet:
+    """The loaded engines of one configuration, and how many calls use them."""
 
     studio: Studio
     light: Studio | None
@@ -107,7 +107,7 @@ class Room:
         return self.light if mode == "light" and self.light else self.studio
 
     async def close_if_left(self) -> None:
-        """Close, if no tenant uses the room any more and no call is in it."""
+        """Close, if no tenant uses the engines any more and no call does."""
         if self.left and not self.calls:
             self.left = False
             await self.aclose()
@@ -119,54 +119,54 @@ class Room:
         await self.studio.aclose()
 
 
-class Rooms:
-    """Every room that is open, one for each different configuration."""
+class EnginePool:
+    """Every set of engines that is open, one for each different configuration."""
 
     def __init__(self, opener: Opener) -> None:
         self._opener = opener
-        self._rooms: dict[Config, Room] = {}
+        self._engine_sets: dict[Config, EngineSet] = {}
 
-    async def open(self, configs: Iterable[Config]) -> dict[Config, Room]:
-        """Return a room for each of *configs*, new ones opened; if one fails it raises and opens none.
+    async def open(self, configs: Iterable[Config]) -> dict[Config, EngineSet]:
+        """Return the engines for each of *configs*, new ones opened; if one fails it raises and opens none.
 
         One whose reply bank was written anew is new.
         """
-        fresh: dict[Config, Room] = {}
+        fresh: dict[Config, EngineSet] = {}
         wanted = dict.fromkeys(configs)
         try:
             for config in wanted:
                 bank_ns = await clock.offload(_bank_ns, config)
-                room = self._rooms.get(config)
-                if room is None or room.bank_ns != bank_ns:
+                engines = self._engine_sets.get(config)
+                if engines is None or engines.bank_ns != bank_ns:
                     fresh[config] = await self._open(config, bank_ns)
         except BaseException:
-            for room in fresh.values():
-                await room.aclose()
+            for engines in fresh.values():
+                await engines.aclose()
             raise
-        return {config: fresh.get(config) or self._rooms[config] for config in wanted}
+        return {config: fresh.get(config) or self._engine_sets[config] for config in wanted}
 
-    async def use(self, rooms: dict[Config, Room]) -> None:
-        """Let new calls go to *rooms*, and leave the others."""
-        before, self._rooms = self._rooms, rooms
-        kept = set(map(id, rooms.values()))
-        for room in before.values():
-            if id(room) not in kept:
-                room.left = True
-                await room.close_if_left()
+    async def use(self, engine_sets: dict[Config, EngineSet]) -> None:
+        """Let new calls go to *engine_sets*, and leave the others."""
+        before, self._engine_sets = self._engine_sets, engine_sets
+        kept = set(map(id, engine_sets.values()))
+        for engines in before.values():
+            if id(engines) not in kept:
+                engines.left = True
+                await engines.close_if_left()
 
     async def aclose(self) -> None:
-        """Close every room."""
-        rooms, self._rooms = self._rooms, {}
-        for room in rooms.values():
-            await room.aclose()
+        """Close every set."""
+        engine_sets, self._engine_sets = self._engine_sets, {}
+        for engines in engine_sets.values():
+            await engines.aclose()
 
-    async def _open(self, config: Config, bank_ns: int) -> Room:
+    async def _open(self, config: Config, bank_ns: int) -> EngineSet:
         studio = await self._opener(config)
         lighter = lightened(config)
         if lighter is None:
-            return Room(studio, None, bank_ns=bank_ns)
+            return EngineSet(studio, None, bank_ns=bank_ns)
         answering = await clock.offload(open_answering, lighter)
-        return Room(studio, replace(studio, config=lighter, answering=answering), bank_ns=bank_ns)
+        return EngineSet(studio, replace(studio, config=lighter, answering=answering), bank_ns=bank_ns)
 
 
 def _bank_ns(config: Config) -> int:

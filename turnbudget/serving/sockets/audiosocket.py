@@ -98,7 +98,7 @@ class AudioSocketWire(asyncio.Protocol):
             self._connection.receive(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Know that the stream is over; a reset is how a busy Asterisk hangs up, no answer is a cut cable."""
+        """Handle the end of the stream; a reset is how a busy Asterisk hangs up, no answer is a cut cable."""
         self._transport = None
         if isinstance(exc, OSError) and not isinstance(exc, ConnectionError):
             self._why = self._why or f"the socket broke ({exc.strerror or type(exc).__name__})"
@@ -106,11 +106,11 @@ class AudioSocketWire(asyncio.Protocol):
             self._connection.lost(self._why)
 
     def pause_writing(self) -> None:
-        """Know that the peer does not read."""
+        """Note since when the peer does not read."""
         self._full_us = clock.now()
 
     def resume_writing(self) -> None:
-        """Know that it reads again."""
+        """Note that the peer reads again."""
         self._full_us = None
 
     def write(self, message: Message) -> None:

@@ -23,16 +23,16 @@ from turnbudget.serving.config import is_of_the_internet
 from turnbudget.serving.connection import Connection
 from turnbudget.serving.doors.door import Refused, from_outside
 from turnbudget.serving.events import CallBegan, CallEnded, TurnEnded
-from turnbudget.serving.sockets.page_connection import Talk, send
+from turnbudget.serving.sockets.page_connection import PageConnection, send
 from turnbudget.voice.lines.browser import LONGEST, Hello, read_hello
 from turnbudget.voice.lines.wire import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from turnbudget.serving.doors.door import Doorstep
+    from turnbudget.serving.doors.door import PendingSockets
     from turnbudget.serving.doors.tenants import Tenant
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
     from turnbudget.serving.floor import Floor
     from turnbudget.serving.sockets.page_connection import Peer
 
@@ -43,7 +43,7 @@ GOODBYE_S: Final = 1.0
 """How long the closing handshake is waited for."""
 MOST: Final = 8
 """Sockets of one address at a time."""
-Connect: TypeAlias = "Callable[[web.Request, Hello, Talk], Peer]"
+Connect: TypeAlias = "Callable[[web.Request, Hello, PageConnection], Peer]"
 """Takes who asks, what they said first, and what to write to; raises Refused."""
 PAGE: Final = "talk.html"
 ASSETS: Final = frozenset(
@@ -66,13 +66,13 @@ HEADERS: Final = {
 }
 
 
-class Talks:
+class PageConnections:
     """Every page's connection."""
 
     def __init__(  # noqa: PLR0913 - who may come in, and how many
         self,
         connect: Connect,
-        doorstep: Doorstep,
+        pending: PendingSockets,
         *,
         origins: Collection[str] = (),
         most: int = MOST,
@@ -81,18 +81,18 @@ class Talks:
     ) -> None:
         """Let *connect* take the calls of our own page, and of pages from *origins* (``https://…``).
 
-        Until it has said hello a socket waits on the *doorstep*. There are at most *most* of one *address* at
+        Until it has said hello a socket waits on the *pending*. There are at most *most* of one *address* at
         a time, and as many again that go on with a call; behind a proxy *address* has to say whose they are.
         Unless we are *alone*, a call that we do not know may be another worker's.
         """
         self._connect = connect
-        self._doorstep = doorstep
+        self._doorstep = pending
         self._origins = origins
         self._most = most
         self._alone = alone
         self._address = address
         self._sockets: Counter[str] = Counter()
-        self._talks: dict[str, Talk] = {}
+        self._talks: dict[str, PageConnection] = {}
 
     async def talk(self, request: web.Request) -> web.WebSocketResponse:
         """Carry a call on the socket that *request* asks for; why there is none the page is told on it."""
@@ -147,7 +147,7 @@ class Talks:
             return
         if sockets > self._most:
             raise crowded
-        talk = Talk()
+        talk = PageConnection()
         peer = self._connect(request, hello, talk)
         self._talks[talk.key] = talk
         try:
@@ -155,7 +155,7 @@ class Talks:
         finally:
             del self._talks[talk.key]
 
-    def of(self, call: str) -> Talk | None:
+    def of(self, call: str) -> PageConnection | None:
         """Return the connection whose call is named *call* by its dialect."""
         return next((talk for talk in self._talks.values() if talk.id == call), None)
 
@@ -163,13 +163,13 @@ class Talks:
 class _Showing:
     """Tells each page of its own call, and nothing of others."""
 
-    def __init__(self, floor: Floor, talks: Talks) -> None:
+    def __init__(self, floor: Floor, talks: PageConnections) -> None:
         self._floor = floor
         self._talks = talks
-        self._shown: dict[str, Talk] = {}
+        self._shown: dict[str, PageConnection] = {}
 
-    def __call__(self, happening: Happening) -> None:
-        match happening:
+    def __call__(self, event: FloorEvent) -> None:
+        match event:
             case CallBegan(call=name, info=info) if talk := self._talks.of(info.call):
                 running = self._floor.calls[name]
                 talk.follow(lambda: running.call)
@@ -185,7 +185,7 @@ class _Showing:
 def mount(app: web.Application, floor: Floor) -> None:
     """Add the page, its files and its socket to *app*."""
 
-    def connect(request: web.Request, hello: Hello, talk: Talk) -> Connection:
+    def connect(request: web.Request, hello: Hello, talk: PageConnection) -> Connection:
         return Connection(talk.dialect, talk, floor, floor.door.guest(hello.token, request))
 
     async def home(request: web.Request) -> web.Response:
@@ -194,9 +194,9 @@ def mount(app: web.Application, floor: Floor) -> None:
 
     public = urlsplit(floor.serve.public)
     origins = (f"{public.scheme}://{public.netloc}",) if public.netloc else ()
-    talks = Talks(
+    talks = PageConnections(
         connect,
-        floor.doorstep,
+        floor.pending,
         origins=origins,
         alone=floor.workers == 1,
         address=_whose if public.netloc else _own,

@@ -50,11 +50,11 @@ class Peer(Protocol):
         ...
 
     def lost(self) -> None:
-        """Know that the page is gone for good."""
+        """Handle the loss of the page for good."""
         ...
 
 
-class Talk:
+class PageConnection:
     """One page's connection, over however many sockets. It is the connection's wire."""
 
     def __init__(self) -> None:

@@ -96,7 +96,7 @@ class Outbox:
         self._ready.set()
 
     def stop(self, why: str) -> None:
-        """Know that the socket is gone."""
+        """Write no more: the socket is gone, for the reason *why*."""
         self._over = self._over or why
         self._waiting.clear()
         self._ready.set()

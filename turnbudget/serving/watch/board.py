@@ -19,14 +19,14 @@ from turnbudget.pages import headers, policy, read
 from turnbudget.runs.summary import spread, superseded_early
 from turnbudget.serving.doors.door import Refused
 from turnbudget.serving.ending import reason
-from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded, shown
+from turnbudget.serving.events import CallBegan, CallEnded, CallShed, TurnEnded, shown
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from turnbudget.runs.records import Row
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
 
 WINDOW: Final = 500
 """Caller turns that percentiles and shares speak of."""
@@ -109,10 +109,10 @@ class Board:
         self._counts: Counter[str] = Counter()
         self._floor: tuple[int, Facts] = -1, {}
 
-    def __call__(self, happening: Happening) -> None:
-        """Take *happening* up."""
+    def __call__(self, event: FloorEvent) -> None:
+        """Take *event* up."""
         self.changes += 1
-        match happening:
+        match event:
             case CallBegan(call, tenant, line, _, at_us):
                 self._counts["taken"] += 1
                 if len(self._calls) < MOST_CALLS:
@@ -123,7 +123,7 @@ class Board:
                 self._counts["ended"] += 1
                 if call in self._calls:
                     self._end(self._calls[call], reason(record.ended, transfer))
-            case Shed(degraded=degraded):
+            case CallShed(degraded=degraded):
                 self._counts["degraded" if degraded else "refused"] += 1
             case _:
                 """What we say unasked is in no number."""
@@ -198,7 +198,7 @@ class Board:
         }
 
 
-class Viewing:
+class BoardServer:
     """Shows a *board*; *check* refuses whoever may not look, *state* adds how the worker is."""
 
     def __init__(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from turnbudget.council.remote.broker import Broker
     from turnbudget.council.remote.link import Correspondent
     from turnbudget.runs.records import Row
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
     from turnbudget.serving.watch.commands import Supervised
 
 SCHEMA: Final = 1
@@ -53,7 +53,7 @@ TRIES: Final = 5
 log = logging.getLogger(__name__)
 
 
-class Courier(Link):
+class DeliveringLink(Link):
     """A :class:`Link` for letters that must arrive; :meth:`send` is for those that need not."""
 
     def __init__(self, broker: Broker, name: str, topics: Sequence[str], user: Correspondent) -> None:
@@ -141,7 +141,7 @@ class Bus:
         self._began = clock.label() or ""
         self._there = True
         """Whether the log, as far as it goes, has the broker within reach."""
-        self.link = Courier(broker, f"turnbudget-{self.worker}", (self._command_topic,), self)
+        self.link = DeliveringLink(broker, f"turnbudget-{self.worker}", (self._command_topic,), self)
 
     async def run(self) -> None:
         """Keep the connection, and tell how we are, until cancelled."""
@@ -168,16 +168,16 @@ class Bus:
 
     # --- from the floor ----------------------------------------------------------------------------
 
-    def __call__(self, happening: Happening) -> None:
-        """Tell of *happening*."""
-        match happening:
+    def __call__(self, event: FloorEvent) -> None:
+        """Tell of *event*."""
+        match event:
             case CallBegan(call, tenant, line):
                 self._calls[call] = 0
                 self._tell(call, "began", tenant=tenant, line=line, at=clock.label())
             case TurnEnded(call, tenant, row):
                 self._tell(call, "turn", tenant=tenant, row=shown(row, texts=self._texts))
             case CallEnded():
-                self._ended(happening)
+                self._ended(event)
             case _:
                 """A call that was not taken is none, and has no topic."""
 
@@ -234,7 +234,7 @@ class Bus:
             self.link.deliver(Letter(topic, msgspec.json.encode(told), qos=1))
 
     def lost(self, why: str) -> None:
-        """Know that the broker is away; what is told meanwhile waits."""
+        """Handle the loss of the broker; what is told meanwhile waits."""
 
     def hello(self, session: int) -> Letter:
         """Say that we work."""

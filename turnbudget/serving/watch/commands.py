@@ -51,7 +51,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     worker: str = ""
 
 
-class Told(msgspec.Struct, frozen=True):
+class CommandResult(msgspec.Struct, frozen=True):
     """What came of a command."""
 
     id: str
@@ -69,9 +69,9 @@ class Commands:
         self.noted: Counter[str] = Counter()
         self._supervised = supervised
         self._worker = worker
-        self._obeyed: OrderedDict[str, Told] = OrderedDict()
+        self._obeyed: OrderedDict[str, CommandResult] = OrderedDict()
 
-    def take(self, payload: PayloadType, *, retained: bool = False) -> Told | None:
+    def take(self, payload: PayloadType, *, retained: bool = False) -> CommandResult | None:
         """Obey the command in *payload*; return what to tell of it, ``None`` if it is not for us."""
         if retained:
             self.noted["retained"] += 1
@@ -88,7 +88,7 @@ class Commands:
         outcome = self._obey(command)
         if outcome is None:
             return None
-        told = Told(command.id, self._worker, command.command, outcome)
+        told = CommandResult(command.id, self._worker, command.command, outcome)
         self._obeyed[command.id] = told
         if len(self._obeyed) > REMEMBERED:
             self._obeyed.popitem(last=False)

@@ -17,7 +17,7 @@ from prometheus_client.exposition import choose_encoder
 from turnbudget.runs.records import verdicts
 from turnbudget.runs.summary import STAGES, superseded_early
 from turnbudget.serving.ending import reason
-from turnbudget.serving.events import CallBegan, CallEnded, Shed, TurnEnded
+from turnbudget.serving.events import CallBegan, CallEnded, CallShed, TurnEnded
 from turnbudget.voice.call.ledger import OwnerKind
 from turnbudget.voice.time import clock
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from turnbudget.runs.records import CriticalRow, EntryRow, Row
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
 
 OTHER: Final = "other"
 KINDS: Final = get_args(OwnerKind)
@@ -123,9 +123,9 @@ class Metrics:
             "turnbudget_loop_lag_seconds", "How late the event loop is, p95 of ten seconds.", registry=here
         )
 
-    def __call__(self, happening: Happening) -> None:
-        """Count *happening*."""
-        match happening:
+    def __call__(self, event: FloorEvent) -> None:
+        """Count *event*."""
+        match event:
             case TurnEnded(_, tenant, row):
                 self._turn(self._tenant(tenant), row)
             case CallBegan(call, tenant, line):
@@ -134,8 +134,8 @@ class Metrics:
                 self._now.labels(*labels).inc()
                 self._calls.labels(*labels).inc()
             case CallEnded():
-                self._call_ended(happening)
-            case Shed(tenant, line, rule, _, degraded):
+                self._call_ended(event)
+            case CallShed(tenant, line, rule, _, degraded):
                 said = "yes" if degraded else "no"
                 self._shed.labels(self._line(line), self._tenant(tenant), rule, said).inc()
 

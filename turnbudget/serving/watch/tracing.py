@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as LiveSpan
 
     from turnbudget.runs.records import LaneRow, Row
-    from turnbudget.serving.events import Happening
+    from turnbudget.serving.events import FloorEvent
 
 NAME: Final = "turnbudget"
 PATH: Final = "/v1/traces"
@@ -59,14 +59,14 @@ class Tracing:
         self._provider = _provider(exporter, worker)
         self._tracer = self._provider.get_tracer(NAME)
         self._calls: dict[str, LiveSpan] = {}
-        self._due: queue.Queue[Happening | None] = queue.Queue(MOST)
+        self._due: queue.Queue[FloorEvent | None] = queue.Queue(MOST)
         self._thread = threading.Thread(target=self._make, name="spans", daemon=True)
         self._thread.start()
 
-    def __call__(self, happening: Happening) -> None:
-        """Have spans made of *happening*; never blocks."""
+    def __call__(self, event: FloorEvent) -> None:
+        """Have spans made of *event*; never blocks."""
         try:
-            self._due.put_nowait(happening)
+            self._due.put_nowait(event)
         except queue.Full:
             self.lost += 1
 
@@ -81,16 +81,16 @@ class Tracing:
 
     def _make(self) -> None:
         """Make spans until the end; what one happening raises costs its own."""
-        while (happening := self._due.get()) is not None:
+        while (event := self._due.get()) is not None:
             try:
-                self._take(happening)
+                self._take(event)
             except Exception:
                 log.exception("no spans of one happening")
         for span in self._calls.values():
             span.end()
 
-    def _take(self, happening: Happening) -> None:
-        match happening:
+    def _take(self, event: FloorEvent) -> None:
+        match event:
             case CallBegan(call, tenant, line) if len(self._calls) < MOST_CALLS:
                 facts = {"turnbudget.call.id": call, "turnbudget.tenant": tenant, "turnbudget.line": line}
                 self._calls[call] = self._tracer.start_span("call", kind=_kind("server"), attributes=facts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnbudget.council.remote.broker import broker_at
 from turnbudget.serving.doors.login import Login
-from turnbudget.serving.watch.board import Board, Viewing
+from turnbudget.serving.watch.board import Board, BoardServer
 from turnbudget.serving.watch.bus import Bus
 from turnbudget.serving.watch.metrics import Metrics
 from turnbudget.serving.watch.tracing import Tracing, otlp
@@ -73,10 +73,10 @@ class Watching:
         """Watch *floor*, and show it in *app*; raises ConfigError or MissingEngine."""
         login = Login(floor.door, self.secret)
         metrics = Metrics(
-            lambda name: floor.door.tenants.named(name) is not None, lambda: floor.outlook.lag_us
+            lambda name: floor.door.tenants.named(name) is not None, lambda: floor.forecast.lag_us
         )
         board = Board(texts=self.texts)
-        viewing = Viewing(board, login.check, lambda: self._state(floor))
+        viewing = BoardServer(board, login.check, lambda: self._state(floor))
         floor.watch(metrics)
         floor.watch(board)
         app.router.add_routes([*login.routes(), *metrics.routes(login.check), *viewing.routes()])
@@ -114,6 +114,6 @@ class Watching:
             "site": self.site,
             "worker": self.worker,
             "state": floor.state,
-            "lag_us": floor.outlook.lag_us,
+            "lag_us": floor.forecast.lag_us,
             "texts": self.texts,
         }

@@ -258,14 +258,14 @@ async def test_a_call_keeps_the_settings_it_began_with(tmp_path):
             talking = crew.create_task(call(server, "/twilio/ws", says=(), hangs_up=False), name="caller")
             await until(lambda: server.floor.calls)
             (running,) = server.floor.calls.values()
-            room = running.tenant.room
+            engines = running.tenant.engines
             (tmp_path / "agent.toml").write_text(dump(QUICK).replace('"Hi."', '"Good day."'))
             await server.reload()
-            assert server.floor.door.tenants.usual.room is not room
-            assert (room.left, room.calls, list(server.floor.calls)) == (True, 1, [running.name])
+            assert server.floor.door.tenants.usual.engines is not engines
+            assert (engines.left, engines.calls, list(server.floor.calls)) == (True, 1, [running.name])
             running.end("enough")
             await talking
-        await until(lambda: not room.left)
+        await until(lambda: not engines.left)
 
 
 async def test_a_reply_bank_that_was_mined_again_is_read_with_the_settings(tmp_path):
@@ -277,12 +277,12 @@ async def test_a_reply_bank_that_was_mined_again_is_read_with_the_settings(tmp_p
         return await open_tones(msgspec.structs.replace(config, speculation=QUICK.speculation))
 
     async with serving(tmp_path, opener=opener, config=config) as (server, _):
-        first = server.floor.door.tenants.usual.room
+        first = server.floor.door.tenants.usual.engines
         await server.reload()
-        assert server.floor.door.tenants.usual.room is first
+        assert server.floor.door.tenants.usual.engines is first
         os.utime(bank, ns=(0, first.bank_ns + 1))
         await server.reload()
-        assert server.floor.door.tenants.usual.room is not first
+        assert server.floor.door.tenants.usual.engines is not first
 
 
 async def test_a_tenant_that_is_not_known_is_refused_on_every_way_in(tmp_path):

@@ -131,9 +131,9 @@ async def test_a_hello_that_cannot_be_taken_is_told_why(tmp_path, hello, why):
 async def test_who_opens_a_socket_and_says_nothing_is_dropped(tmp_path):
     async with serving_page(tmp_path, start_ms=100) as (server, url), aiohttp.ClientSession() as session:
         async with session.ws_connect(f"{url}/talk", headers={"Origin": url}) as socket:
-            assert len(server.floor.doorstep) == 1
+            assert len(server.floor.pending) == 1
             assert (await socket.receive()).type is not aiohttp.WSMsgType.TEXT
-        assert len(server.floor.doorstep) == 0
+        assert len(server.floor.pending) == 0
 
 
 async def test_of_a_hundred_sockets_of_one_address_eight_talk_and_the_rest_are_told_why(tmp_path):

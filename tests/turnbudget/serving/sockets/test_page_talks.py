@@ -15,7 +15,7 @@ from chromium import needs_chromium
 from floors import until
 from paged import serving_page
 
-from turnbudget.serving.sockets.browser import Talks
+from turnbudget.serving.sockets.browser import PageConnections
 from turnbudget.settings.compose import open_studio, render_phrase
 from turnbudget.settings.config import (
     Config,
@@ -180,7 +180,7 @@ async def test_a_socket_that_drops_is_made_anew_and_the_call_goes_on(tmp_path, m
 async def test_a_page_tries_until_it_reaches_the_worker_that_has_its_call(tmp_path, monkeypatch):
     """Eight times in a row it does not, which is bad luck among eight workers, and takes less than 5 s."""
     others = list(range(8))
-    admit = Talks._admit
+    admit = PageConnections._admit
 
     async def somewhere(talks, request, socket, sockets):
         if others and server.floor.calls:
@@ -190,7 +190,7 @@ async def test_a_page_tries_until_it_reaches_the_worker_that_has_its_call(tmp_pa
         else:
             await admit(talks, request, socket, sockets)
 
-    monkeypatch.setattr(Talks, "_admit", somewhere)
+    monkeypatch.setattr(PageConnections, "_admit", somewhere)
     async with serving_page(tmp_path) as (server, url), opened(monkeypatch, url, ALLOWED) as page:
         await page.press("Enter")
         await page.until("document.getElementById('status').textContent === 'Speaking'")

@@ -50,12 +50,12 @@ async def test_silent_sockets_are_dropped_and_keep_no_call_out(tmp_path):
         silent = [await knock(server.listening.port, "/twilio/ws") for _ in range(200)]
         silent += [await knock(server.listening.port) for _ in range(50)]
         silent += [await knock(server.listening.audiosocket_port) for _ in range(50)]
-        assert len(server.floor.doorstep) <= 32
+        assert len(server.floor.pending) <= 32
         for _, writer in silent[200:250]:
             writer.write(b"G")
         assert (await call(server, "/twilio/ws", says=())).greeted
         assert (await call(server, "audiosocket", says=())).greeted
-        await until(lambda: not (len(server.floor.doorstep) or len(server.listening.doorstep)), 2)
+        await until(lambda: not (len(server.floor.pending) or len(server.listening.pending)), 2)
         for reader, writer in silent:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                 await reader.readexactly(1)

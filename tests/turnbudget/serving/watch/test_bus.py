@@ -17,7 +17,7 @@ from seated import needs_mosquitto, until
 from watched import PRIVATE, began, ended, watched, whole_call
 
 from turnbudget.council.remote.broker import broker_at
-from turnbudget.serving.events import Shed, TurnEnded
+from turnbudget.serving.events import CallShed, TurnEnded
 from turnbudget.serving.watch import bus as bus_file
 from turnbudget.serving.watch import bus as courier_file
 from turnbudget.serving.watch.bus import Bus
@@ -145,8 +145,8 @@ async def test_a_broker_restart_in_the_middle_costs_no_event_and_no_order(rest_m
         flowing = [step for group in zip(*calls, strict=True) for step in group]
 
         async def happen():
-            for happening in flowing:
-                bus(happening)
+            for event in flowing:
+                bus(event)
                 await clock.sleep(5 * MS)
 
         crew.create_task(happen(), name="happenings")
@@ -214,8 +214,8 @@ async def test_a_command_is_obeyed_once_whatever_is_delivered_twice():
 async def test_nothing_of_a_caller_is_in_topics_or_events():
     async with Mosquitto() as local, told(local, Floor()) as (_, reader, _), Crew():
         bus = Bus(local.broker, Floor(), site="harbour")
-        for happening in (*whole_call("c/+#"), Shed("bank", "twilio", "concurrency", "full")):
-            bus(happening)
+        for event in (*whole_call("c/+#"), CallShed("bank", "twilio", "concurrency", "full")):
+            bus(event)
         letters = list(bus.link._due)
         assert {letter.topic.split("/")[3] for letter in letters} == {"c%2F%2B%23"}
         assert [letter.qos for letter in letters] == [1] * len(letters)
@@ -238,8 +238,8 @@ async def test_a_broker_that_stays_away_costs_the_oldest_letters_and_they_are_co
     """MQ-04: nothing is unbounded, and a reader sees the gap."""
     monkeypatch.setattr(courier_file, "MOST", 20)
     bus = made()
-    for happening in steps("a", 40):
-        bus(happening)
+    for event in steps("a", 40):
+        bus(event)
     assert bus.link.due == 20
     assert bus.link.dropped == 22
     assert queued(bus)[-1]["seq"] == 41
@@ -304,8 +304,8 @@ async def test_a_server_tells_and_obeys_over_its_broker(tmp_path):
         crew.create_task(reader.listen(local.broker, session()), name="reader")
         async with watched(tmp_path, broker=f"mqtt://127.0.0.1:{local.broker.port}") as (server, _):
             await until(lambda: bool(reader.statuses))
-            for happening in whole_call("a"):
-                server.floor.tell(happening)
+            for event in whole_call("a"):
+                server.floor.tell(event)
             async with mqtt(local.broker) as supervisor:
                 await supervisor.publish(
                     "turnbudget/main/commands", msgspec.json.encode({"id": "1", "command": "drain"}), qos=1

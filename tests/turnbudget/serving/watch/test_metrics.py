@@ -13,7 +13,7 @@ from watched import PRIVATE, TOKEN, began, client, ended, watched, whole_call
 
 from turnbudget.runs.records import EntryRow
 from turnbudget.serving.admission import Load, Prediction, judge
-from turnbudget.serving.events import Shed, TurnEnded
+from turnbudget.serving.events import CallShed, TurnEnded
 from turnbudget.serving.watch.metrics import Metrics, failures
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
@@ -24,8 +24,8 @@ PROMETHEUS = shutil.which("prometheus")
 def counted(*happenings, lag_us=0):
     """Return what is counted of *happenings*, by its name and labels in their alphabet; and the text."""
     metrics = Metrics({"bank", "shop"}.__contains__, lambda: lag_us)
-    for happening in happenings:
-        metrics(happening)
+    for event in happenings:
+        metrics(event)
     text = metrics.exposition()[0].decode()
     values = {
         (sample.name, *sample.labels.values()): sample.value
@@ -130,7 +130,7 @@ def test_each_rule_of_admission_is_a_reason_of_its_own(rule, found):
 def test_labels_are_bounded_whatever_is_told():
     strange = [TurnEnded("c", f"tenant {number}", turn()) for number in range(50)]
     lines = [began(f"call {number}", line=f"line {number}") for number in range(50)]
-    shed = [Shed("who", "twilio", "forecast", f"because {number}") for number in range(50)]
+    shed = [CallShed("who", "twilio", "forecast", f"because {number}") for number in range(50)]
     over = [ended(f"call {number}", reason=f"carrier says {number}") for number in range(50)]
     values, _ = counted(*strange, *lines, *shed, *over)
     assert labelled(values, "turnbudget_turns_total") == {("turn", "shelved", "other"): 50}
@@ -169,8 +169,8 @@ async def test_metrics_ask_who_it_is_where_others_reach_us(tmp_path):
 @pytest.mark.clock("wall")
 async def test_a_real_prometheus_scrapes_what_happened(tmp_path):
     async with watched(tmp_path, serve={"operator_token": TOKEN}) as (server, url), client() as session:
-        for happening in whole_call("a", 5):
-            server.floor.tell(happening)
+        for event in whole_call("a", 5):
+            server.floor.tell(event)
         config = {
             "scrape_configs": [
                 {

@@ -41,8 +41,8 @@ def spans(*happenings, **settings):
     """Return the spans of *happenings*, by name."""
     exporter = InMemorySpanExporter()
     tracing = Tracing(exporter, **settings)
-    for happening in happenings:
-        tracing(happening)
+    for event in happenings:
+        tracing(event)
     tracing.close()
     return exporter.get_finished_spans()
 
@@ -171,8 +171,8 @@ async def test_a_receiver_of_otlp_gets_the_turns_of_a_server(tmp_path):
     rows = [one.row for one in happenings if isinstance(one, TurnEnded)]
     async with receiver() as (url, came):
         async with watched(tmp_path, otlp=url, site="harbour", worker="3") as (server, _):
-            for happening in happenings:
-                server.floor.tell(happening)
+            for event in happenings:
+                server.floor.tell(event)
         found = [
             span
             for one in came
@@ -195,8 +195,8 @@ async def test_a_receiver_that_is_away_costs_a_server_nothing(tmp_path, monkeypa
     monkeypatch.setattr(tracing_file, "PATIENCE_S", 1)
     async with watched(tmp_path, otlp=f"http://{nowhere}") as (server, _):
         began_us = clock.now()
-        for happening in whole_call("a"):
-            server.floor.tell(happening)
+        for event in whole_call("a"):
+            server.floor.tell(event)
         assert clock.now() - began_us < 50 * MS
     assert clock.now() - began_us < 8 * SECOND
 

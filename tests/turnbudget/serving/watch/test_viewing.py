@@ -12,7 +12,7 @@ import pytest
 from chromium import browser, needs_chromium
 from watched import LINES, PRIVATE, TOKEN, client, watched, whole_call
 
-from turnbudget.serving.events import CallEnded, Shed, TurnEnded
+from turnbudget.serving.events import CallEnded, CallShed, TurnEnded
 from turnbudget.serving.watch import board
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
@@ -77,10 +77,10 @@ async def test_twenty_calls_are_on_the_board_in_a_browser(tmp_path):
         await page.until("location.pathname === '/board' && document.getElementById('where')?.textContent")
         await page.shoot("board-empty")
         happenings = twenty(clock.now())
-        for happening in happenings:
-            server.floor.tell(happening)
-        server.floor.tell(Shed("bank", "twilio", "concurrency", "40 calls, 40 are the most"))
-        server.floor.tell(Shed("bank", "twilio", "draining", "draining, 3 calls left"))
+        for event in happenings:
+            server.floor.tell(event)
+        server.floor.tell(CallShed("bank", "twilio", "concurrency", "40 calls, 40 are the most"))
+        server.floor.tell(CallShed("bank", "twilio", "draining", "draining, 3 calls left"))
         await page.until("document.querySelectorAll('#running details').length === 15")
         await page.until("document.querySelectorAll('#ended details').length === 5")
         turns = [one.row for one in happenings if isinstance(one, TurnEnded) and one.row.kind == "turn"]
@@ -122,21 +122,21 @@ async def uses_the_keyboard(page, server, happenings):
     assert await page.run(focus) == "SUMMARY"
 
 
-def another_turn(happening, number):
-    row = whole_call(happening.call, 2)[2].row
-    return TurnEnded(happening.call, "bank", msgspec.structs.replace(row, turn=number))
+def another_turn(event, number):
+    row = whole_call(event.call, 2)[2].row
+    return TurnEnded(event.call, "bank", msgspec.structs.replace(row, turn=number))
 
 
 @needs_chromium
 async def test_a_browser_runs_nothing_that_a_caller_said(tmp_path):
     async with watched(tmp_path, texts=True) as (server, url), browser() as page:
         await page.open(f"{url}/board")
-        for happening in whole_call("evil", 2)[:3]:
-            if isinstance(happening, TurnEnded):
-                row = msgspec.structs.replace(happening.row, heard=EVIL, said=EVIL)
+        for event in whole_call("evil", 2)[:3]:
+            if isinstance(event, TurnEnded):
+                row = msgspec.structs.replace(event.row, heard=EVIL, said=EVIL)
                 server.floor.tell(TurnEnded("evil", "bank", row))
             else:
-                server.floor.tell(happening)
+                server.floor.tell(event)
         await page.until("document.querySelectorAll('#running details').length === 1")
         await page.run("document.querySelector('#running details').open = true")
         await page.until("document.querySelector('.inside q')?.textContent.includes('onerror')")
@@ -201,8 +201,8 @@ async def test_the_page_may_do_no_more_than_it_has_to(tmp_path):
 
 async def test_nothing_of_a_caller_is_told_unless_texts_are_asked_for(tmp_path):
     async with watched(tmp_path) as (server, url), client() as session:
-        for happening in whole_call("c"):
-            server.floor.tell(happening)
+        for event in whole_call("c"):
+            server.floor.tell(event)
         told = json.dumps(await news(session, url))
     for private in PRIVATE:
         assert private not in told
@@ -210,8 +210,8 @@ async def test_nothing_of_a_caller_is_told_unless_texts_are_asked_for(tmp_path):
 
 async def test_who_looks_is_told_only_what_is_new(tmp_path):
     async with watched(tmp_path) as (server, url), client() as session:
-        for happening in (*whole_call("a")[:3], *whole_call("b")[:2]):
-            server.floor.tell(happening)
+        for event in (*whole_call("a")[:3], *whole_call("b")[:2]):
+            server.floor.tell(event)
         looking = asyncio.ensure_future(news(session, url, 2))
         await clock.sleep(SECOND // 10)
         server.floor.tell(whole_call("b")[2])
