@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import pickle
 
@@ -9,7 +10,7 @@ import pytest
 
 import turnbudget
 from turnbudget import testing
-from turnbudget.testing import ScriptedBackend, ScriptedSynthesizer, ScriptedTranscriber
+from turnbudget.testing import ScriptedBackend, ScriptedSynthesizer, ScriptedTranscriber, Take
 from turnbudget.voice.errors import BrokenPromise, TurnbudgetError
 from turnbudget.voice.sound import audio
 
@@ -56,6 +57,41 @@ async def test_what_keeps_nothing_fails_a_test_by_itself(name):
         await getattr(testing, name)(*BROKEN[name])
     assert caught.value.promises
     assert all(promise in str(caught.value) for promise in caught.value.promises)
+
+
+class Hung(Mute):
+    """A backend that never answers, and a voice that never speaks, whatever their budgets."""
+
+    async def stream(self, prompt, budget, told=None):
+        await self.render(prompt, budget, told)
+        yield
+
+    async def render(self, *_):
+        await asyncio.get_running_loop().create_future()
+
+    async def prewarm(self, prefix, budget):
+        """Have nothing to warm."""
+
+    async def warm(self):
+        """Have nothing to load."""
+
+    async def aclose(self):
+        """Have nothing to free."""
+
+
+DEAF = ScriptedTranscriber(takes=[Take(never=True)] * 99)
+HUNG = {
+    "check_backend": ((Hung(),), "an answer does not end"),
+    "check_synthesizer": ((Hung(),), "a render does not end"),
+    "check_transcriber": ((lambda: DEAF, audio.silence(audio.RATE), []), "everything ends, but not hears"),
+}
+
+
+@pytest.mark.parametrize("name", HUNG)
+async def test_what_hangs_fails_a_test_too(name):
+    arguments, finding = HUNG[name]
+    with pytest.raises(BrokenPromise, match=finding):
+        await getattr(testing, name)(*arguments)
 
 
 async def test_what_keeps_everything_passes_and_nothing_is_returned():

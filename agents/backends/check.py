@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PROMPT: Final = Prompt((Message("system", "You are brief."), Message("user", "Count from one to ten.")))
 LONG_US: Final = 30 * SECOND
+"""Budget of an answer (µs; 30 s)."""
+LONGEST_US: Final = 10 * LONG_US
+"""Longest that all answers together may take (µs; 300 s)."""
 GRACE_US: Final = 100 * MS
 """A refusal may come so long after the Budget has ended: the loop has other things to do."""
 GONE_US: Final = 50 * MS
@@ -30,21 +33,29 @@ async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> None:
     """
     broken: list[str] = []
     try:
-        await backend.prewarm(prompt, Budget.of(LONG_US))
-        await backend.prewarm(prompt, Budget.of(0))
-        broken += await _answers(backend, prompt)
-        async with asyncio.TaskGroup() as group:
-            both = [group.create_task(_answers(backend, prompt)) for _ in range(2)]
-        broken += [f"overlapping: {fault}" for task in both for fault in task.result()]
-        broken += await _leaves(backend, prompt)
-        broken += await _cancels(backend, prompt)
-        broken += await _refuses(backend, prompt)
-        broken += await _answers(backend, prompt)
+        async with clock.move_on_at(clock.now() + LONGEST_US) as scope:
+            await _ask(backend, prompt, broken)
+        if scope.expired():
+            broken.append(f"an answer does not end, however long its budget has ended ({LONGEST_US} µs)")
     except* Exception as raised:  # noqa: BLE001 - whatever it raises is the finding
         broken += [f"a plain prompt raises: {error}" for error in raised.exceptions]
     finally:
         await backend.aclose()
     BrokenPromise.unless_kept(f"backend {getattr(backend, 'name', '')!r}", broken)
+
+
+async def _ask(backend: Backend, prompt: Prompt, broken: list[str]) -> None:
+    """Add to *broken* what is wrong with what is answered."""
+    await backend.prewarm(prompt, Budget.of(LONG_US))
+    await backend.prewarm(prompt, Budget.of(0))
+    broken += await _answers(backend, prompt)
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(_answers(backend, prompt)) for _ in range(2)]
+    broken += [f"overlapping: {fault}" for task in both for fault in task.result()]
+    broken += await _leaves(backend, prompt)
+    broken += await _cancels(backend, prompt)
+    broken += await _refuses(backend, prompt)
+    broken += await _answers(backend, prompt)
 
 
 async def _answers(backend: Backend, prompt: Prompt) -> list[str]:

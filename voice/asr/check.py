@@ -26,6 +26,10 @@ HELD_US: Final = 5_000
 """What a call may hold the loop on average: far more than it should, for the machine may be busy."""
 EDGE_US: Final = 300_000
 """A word may seem to end so much after the sound."""
+WARMING_US: Final = 600_000_000
+"""Longest that loading a model may take (µs; 10 minutes, for it may be converted first)."""
+LONG_US: Final = 60_000_000
+"""Longest that keeping one of the other promises may take (µs; 60 s)."""
 WHOLE_US: Final = 2_000_000
 """A pause's text is waited for so long; an engine need not have one before it is asked."""
 
@@ -58,10 +62,13 @@ async def check_transcriber(
         *([trial.knows_silence] if knows_silence else []),
         transcriber.aclose,
     ):
-        try:
-            await promise()
-        except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
-            trial.broken.append(f"it raises {error!r}")
+        long_us = WARMING_US if promise == trial.warms else LONG_US
+        async with clock.move_on_at(clock.now() + long_us) as scope:
+            try:
+                await promise()
+            except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+                trial.broken.append(f"it raises {error!r}")
+        trial.hold(not scope.expired(), f"everything ends, but not {promise.__name__} within {long_us} µs")
     left = [thread.name for thread in threading.enumerate() if thread not in before]
     trial.hold(not left, f"aclose leaves no thread, but {', '.join(left)} is left")
     BrokenPromise.unless_kept(type(transcriber).__name__, trial.broken)

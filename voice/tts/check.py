@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TEXTS: Final = ("One moment, please.", "Your appointment is on Friday at 8:15 a.m., is that right?", "Yes.")
 UNSPEAKABLE: Final = ("", "  \n", ".")
+LONG_US: Final = 120 * SECOND
+"""Longest that all renders together may take (µs; 120 s): each has a budget that is shorter."""
 GRACE_US: Final = 100 * MS
 """A refusal may come so long after the Budget has ended: the loop has other things to do."""
 
@@ -30,25 +32,33 @@ async def check_synthesizer(synthesizer: Synthesizer) -> None:
     broken: list[str] = []
     try:
         await synthesizer.warm()
-        for text in TEXTS:
-            broken += _faults(text, await synthesizer.render(text, Budget.of(10 * SECOND)))
-        together = await asyncio.gather(
-            *(synthesizer.render(text, Budget.of(10 * SECOND)) for text in TEXTS), return_exceptions=True
-        )
-        for text, speech in zip(TEXTS, together, strict=True):
-            if isinstance(speech, BaseException):
-                broken.append(f"renders that overlap raise {speech!r}")
-            else:
-                broken += _faults(text, speech)
-        for text in UNSPEAKABLE:
-            broken += await _refusal(synthesizer, text, SECOND)
-        broken += await _refusal(synthesizer, TEXTS[1], 0)
-        broken += _faults(TEXTS[0], await synthesizer.render(TEXTS[0], Budget.of(10 * SECOND)))
+        async with clock.move_on_at(clock.now() + LONG_US) as scope:
+            await _speak(synthesizer, broken)
+        if scope.expired():
+            broken.append(f"a render does not end, however long its budget has ended ({LONG_US} µs)")
     except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
         broken.append(f"a plain text raises: {error}")
     finally:
         await synthesizer.aclose()
     BrokenPromise.unless_kept(type(synthesizer).__name__, broken)
+
+
+async def _speak(synthesizer: Synthesizer, broken: list[str]) -> None:
+    """Add to *broken* what is wrong with what is rendered."""
+    for text in TEXTS:
+        broken += _faults(text, await synthesizer.render(text, Budget.of(10 * SECOND)))
+    together = await asyncio.gather(
+        *(synthesizer.render(text, Budget.of(10 * SECOND)) for text in TEXTS), return_exceptions=True
+    )
+    for text, speech in zip(TEXTS, together, strict=True):
+        if isinstance(speech, BaseException):
+            broken.append(f"renders that overlap raise {speech!r}")
+        else:
+            broken += _faults(text, speech)
+    for text in UNSPEAKABLE:
+        broken += await _refusal(synthesizer, text, SECOND)
+    broken += await _refusal(synthesizer, TEXTS[1], 0)
+    broken += _faults(TEXTS[0], await synthesizer.render(TEXTS[0], Budget.of(10 * SECOND)))
 
 
 def _faults(text: str, speech: Speech) -> list[str]:
