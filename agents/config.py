@@ -14,7 +14,7 @@ r"""Agents from a TOML file: each ``[[agent]]`` has a ``kind``, a name, and what
       type = "date"
       ask = "What day would you like?"
 
-Unknown keys and wrong types are refused with the place they stand at.
+Unknown keys are refused with their line, wrong types with the place they stand at.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from turnbudget.agents.lookup import Http, Lookup, Sql
 from turnbudget.agents.slot import Slot  # noqa: TC001 - msgspec reads the types of the tables
 from turnbudget.agents.smalltalk import Smalltalk
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.reading import toml
 from turnbudget.voice.time.clock import MS
 
 if TYPE_CHECKING:
@@ -187,12 +188,7 @@ def read(
 
     Without a *backend* its ``llm`` agents are left out.
     """
-    try:
-        tables = msgspec.toml.decode(path.read_bytes(), type=File).agent
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error), where=str(path), remedy="see agents/config.py for the keys") from None
+    tables = toml(path, File, remedy="see agents/config.py for the keys").agent
     makings = Makings(path.parent, database, backend, classes or {})
     asked = [table for table in tables if backend or not isinstance(table, LlmTable)]
     try:

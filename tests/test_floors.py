@@ -24,7 +24,7 @@ BELOW = {
 ROOMS = {
     "voice": (
         "errors",
-        "cache named",
+        "cache named reading",
         "time",
         "sound",
         "language",

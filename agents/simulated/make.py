@@ -62,7 +62,7 @@ def named(name: str) -> Preset:
 def load(path: Path) -> Preset:
     """Return the preset that the file at *path* describes."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 import msgspec
 
 from turnbudget.speculative.bank.words import CHOICES, Classes
+from turnbudget.voice import reading
 from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def read(path: Path) -> Bank:
     """Return the bank at *path*; blocks, raises ConfigError, one line for a person."""
     where = str(path)
     try:
-        bank = msgspec.toml.decode(path.read_bytes(), type=Bank)
+        bank = msgspec.toml.decode(reading.read(path), type=Bank)
     except OSError as error:
         fault = f"cannot be read ({error.strerror})"
         raise ConfigError(fault, where=where, remedy="check the name") from None

@@ -117,7 +117,7 @@ def test_a_subclass_is_named_in_the_file(tmp_path):
         ),
         (
             '[[agent]]\nkind = "handoff"\nname = "a"\ncolour = 1',
-            r".*unknown field `colour` - at `\$\.agent\[0\]`",
+            r".*agents\.toml:4: \[\[agent\]\] has no key colour; see agents/config.py for the keys$",
         ),
         ('[[agent]]\nkind = "form"\nname = "a"', r".*missing required field `trigger` - at `\$\.agent\[0\]`"),
         (

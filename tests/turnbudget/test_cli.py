@@ -154,7 +154,7 @@ REFUSED = {
     ),
     "a setting that there is not": (
         ["in", "--config", "bad.toml"],
-        "bad.toml: Object contains unknown field `budget`",
+        "bad.toml:1: there is no key or table budget; did you mean budget_ms?",
     ),
     "no place for runs": (["in", "--out", "a.wav"], "cannot be written (Not a directory)"),
 }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.recorded.conversation import Segment
 from turnbudget.recorded.wanted import Wanted
+from turnbudget.voice import reading
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import UsageError
 from turnbudget.voice.time.clock import MS, SECOND
@@ -106,7 +107,7 @@ def side_file(recording: Path) -> Path | None:
 def read_notes(path: Path) -> Notes:
     """Return what the side file at *path* says; raises UsageError, one line that says what to mend."""
     try:
-        text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8")
+        text = reading.read(path).decode("utf-8")
         if path.suffix.lower() == ".json":
             return _notes(json.loads(text))
         spoken = tuple(READERS[path.suffix.lower()](text))
@@ -121,7 +122,7 @@ def manifest(path: Path) -> list[Noted | UsageError]:
     """Return the recordings that the lines of the ``.jsonl`` file at *path* are about, or their faults."""
     found: list[Noted | UsageError] = []
     try:
-        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8").splitlines()
+        lines = reading.read(path).decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         return [UsageError(f"cannot be read ({error})", where=str(path))]
     for number, line in enumerate(lines, 1):

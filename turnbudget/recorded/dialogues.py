@@ -136,7 +136,7 @@ def _call(transcript: Path) -> Dialogue:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         fault = getattr(error, "strerror", None) or "it is no UTF-8"
         raise UsageError(f"cannot be read ({fault})", where=str(path), remedy="check the name") from None

@@ -27,6 +27,7 @@ from turnbudget.speculative.bank.guess import Guesser
 from turnbudget.speculative.bank.match import THRESHOLD, Match
 from turnbudget.speculative.bank.mine import mine
 from turnbudget.speculative.bank.rehearse import THRESHOLDS, Rehearsed, curve, exchanges, rehearse
+from turnbudget.voice import reading
 from turnbudget.voice.errors import UsageError
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ def _said(vcon: dict[str, Any]) -> Iterator[tuple[int, str]]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return reading.read(path)
     except OSError as error:
         raise UsageError(
             f"cannot be read ({error.strerror})", where=str(path), remedy="check its rights"

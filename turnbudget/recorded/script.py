@@ -21,6 +21,7 @@ import msgspec
 from turnbudget.voice.asr.transcriber import Word
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.lines.recording import Clip
+from turnbudget.voice.reading import toml
 from turnbudget.voice.sound import audio
 from turnbudget.voice.sound.recording import read
 from turnbudget.voice.time import clock
@@ -56,12 +57,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def load(path: Path) -> tuple[Event, ...]:
     """Return the events of the file at *path*, in the order of their turns; raises ConfigError."""
-    try:
-        events = msgspec.toml.decode(path.read_bytes(), type=_File).event
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error), where=str(path), remedy="see `turnbudget replay --help`") from None
+    events = toml(path, _File, remedy="see `turnbudget replay --help`").event
     beside = (
         msgspec.structs.replace(event, audio=str(path.parent / event.audio)) if event.audio else event
         for event in events

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import hashlib
 import json
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from turnbudget.recorded.tracks import stereo
+from turnbudget.voice import reading
 from turnbudget.voice.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def open_vcon(path: Path, reading: Reading) -> Conversation:
 def _read(path: Path) -> dict[str, Any]:
     """Return the vCon at *path*, unsigned and unencrypted; raises UsageError."""
     try:
-        whole = json.loads(path.read_bytes().removeprefix(codecs.BOM_UTF8))
+        whole = json.loads(reading.read(path))
     except (OSError, ValueError, RecursionError):
         whole = None
     if not isinstance(whole, dict):

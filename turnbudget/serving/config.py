@@ -19,6 +19,7 @@ from turnbudget.serving.ending import DispositionRule  # noqa: TC001 - msgspec r
 from turnbudget.settings.config import Config, Ms, Positive, Table
 from turnbudget.settings.config import load as load_agent
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.reading import toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +175,7 @@ def load(path: Path | None, agent: Path | None = None) -> tuple[FloorConfig, Age
 
     Without tenants there is one, called ``default``, answered by the agent of the file *agent*.
     """
-    floor = _read(path) if path else FloorConfig()
+    floor = toml(path, FloorConfig) if path else FloorConfig()
     folder = path.parent if path else Path()
     if not floor.tenants:
         floor = msgspec.structs.replace(floor, tenants={DEFAULT: TenantTable()})
@@ -230,15 +231,6 @@ def _check(what: str, url: str) -> None:
         raise ValueError(f"the url of a {what} begins with https://")
     if parsed.raw_user or parsed.raw_password:
         raise ValueError(f"the url of a {what} holds no user and no password")
-
-
-def _read(path: Path) -> FloorConfig:
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=FloorConfig)
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error), where=str(path)) from None
 
 
 def _with_secrets(floor: FloorConfig) -> FloorConfig:

@@ -1,7 +1,7 @@
 """The configuration: a TOML file, every key of which has a default and a meaning.
 
-Unknown keys and wrong types are refused with the place they stand at. Times are milliseconds here, for
-people; :mod:`turnbudget.settings.compose` turns them into microseconds.
+Unknown keys are refused with their line, wrong types with their place. Times are milliseconds here,
+for people; :mod:`turnbudget.settings.compose` turns them into microseconds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from turnbudget.agents.llm import ALONE
-from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.named import is_spec
+from turnbudget.voice.reading import toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -326,14 +326,7 @@ class Config(Table, frozen=True):
 
 def load(path: Path | None) -> Config:
     """Return the configuration at *path*, or the default; raises ConfigError, one line."""
-    if path is None:
-        return Config()
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=Config)
-    except OSError as error:
-        raise ConfigError(f"cannot be read ({error.strerror})", where=str(path)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error), where=str(path), remedy="see `turnbudget config`") from None
+    return Config() if path is None else toml(path, Config, remedy="see `turnbudget config`")
 
 
 def dump(config: Config) -> str:

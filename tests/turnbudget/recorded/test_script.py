@@ -125,7 +125,6 @@ FAULTS = {
     '[[event]]\nafter_turn = 0\ndo = "silence"': r"after_turn",
     '[[event]]\nafter_turn = 1\ndo = "sing"': r"sing",
     '[[event]]\nafter_turn = 1\ndo = "silence"\nafter_ms = -1': r"after_ms",
-    '[[event]]\nafter_turn = 1\ndo = "silence"\nwhen = 3': r"unknown field `when`",
     '[[event]]\nafter_turn = 1\ndo = "silence"\naudio = "a.wav"': "a silence has no audio",
     '[[event]]\nafter_turn = 1\ndo = "barge-in"\ntext = "no"': "and there is none",
 }

@@ -220,7 +220,6 @@ async def test_in_virtual_time_a_socket_is_refused_with_the_clock_that_has_some(
     [
         ('mode = "slow"', "Invalid enum value 'slow' - at `$.llm.mode`"),
         ("max_tokens = 0", "Expected `int` >= 1 - at `$.llm.max_tokens`"),
-        ('modl = "m"', "Object contains unknown field `modl` - at `$.llm`"),
     ],
 )
 def test_a_setting_of_llm_that_means_nothing_is_one_line(tmp_path, text, line):
