@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.values.heard import cut
@@ -67,7 +67,7 @@ _ASKS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FormProgress:
     """What a form knows: ``asking`` is the slot it asked for last, ``partial`` what was said of that so far.
 
     ``order`` names the slots as they were filled, the latest last; ``misses`` counts answers in a row that
@@ -82,7 +82,7 @@ class Progress:
     done: bool = False
 
     @classmethod
-    def of(cls, told: Any) -> Progress:
+    def of(cls, told: Any) -> FormProgress:
         """Return the progress that :meth:`told` told; none from anything else."""
         if not isinstance(told, Mapping):
             return cls()
@@ -100,31 +100,31 @@ class Progress:
         """Whether it has asked for something and is not done."""
         return bool(self.asking) and not self.done
 
-    def asks(self, slot: str, *, partial: str = "") -> Progress:
+    def asks(self, slot: str, *, partial: str = "") -> FormProgress:
         """Return it having asked for *slot*."""
         return replace(self, asking=slot, partial=partial, misses=0)
 
-    def missed(self) -> Progress:
+    def missed(self) -> FormProgress:
         """Return it having not understood."""
         return replace(self, misses=self.misses + 1)
 
-    def knows(self, slot: str, value: str) -> Progress:
+    def knows(self, slot: str, value: str) -> FormProgress:
         """Return it with *slot* filled."""
         order = (*(name for name in self.order if name != slot), slot)
         return replace(self, values={**self.values, slot: value}, order=order, partial="", misses=0)
 
-    def without(self, slot: str) -> Progress:
+    def without(self, slot: str) -> FormProgress:
         """Return it with *slot* empty."""
         values = {name: value for name, value in self.values.items() if name != slot}
         return replace(self, values=values, order=tuple(name for name in self.order if name != slot))
 
-    def finished(self) -> Progress:
+    def finished(self) -> FormProgress:
         """Return it done."""
         return replace(self, done=True, partial="", misses=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class PartialValue:
     """A part of a slot's value, and what to ask for the rest."""
 
     slot: str
@@ -136,9 +136,10 @@ class Partial:
 class Filling:
     """What an utterance did: the new progress, the slots it set, the one it corrected."""
 
-    progress: Progress
+    progress: FormProgress
+    _: KW_ONLY
     new: tuple[str, ...] = ()
-    partial: Partial | None = None
+    partial: PartialValue | None = None
     changed: tuple[str, ...] = ()
     """Those of the new slots that had another value before, or none."""
     corrected: str = ""
@@ -154,7 +155,7 @@ class Filling:
 
 
 def fill(  # noqa: PLR0913 - what was heard, and all that decides how it is meant
-    slots: Sequence[Ready], heard: Heard, before: Progress, asked: str, *, mine: bool, triggered: bool
+    slots: Sequence[Ready], heard: Heard, before: FormProgress, asked: str, *, mine: bool, triggered: bool
 ) -> Filling:
     """Return what was *heard* put into *slots*; *asked* is the slot it should answer.
 
@@ -181,11 +182,11 @@ class _Work:
     """One utterance being put into slots."""
 
     slots: Sequence[Ready]
-    before: Progress
+    before: FormProgress
     asked: str
     free: bool
     found: dict[str, Reading] = field(default_factory=dict)
-    partial: Partial | None = None
+    partial: PartialValue | None = None
     last: bool = True
     """Whether nothing is said behind what is being read."""
     growing: set[str] = field(default_factory=set)
@@ -200,9 +201,17 @@ class _Work:
         partial = self.partial if self.partial and self.partial.slot not in self.found else None
         mended = corrected or next((name for name in reversed(changed) if name in known), "")
         growing = frozenset(self.growing | self._unmatched(progress))
-        return Filling(progress, tuple(self.found), partial, changed, mended, growing, self.closing)
+        return Filling(
+            progress,
+            new=tuple(self.found),
+            partial=partial,
+            changed=changed,
+            corrected=mended,
+            growing=growing,
+            closing=self.closing,
+        )
 
-    def _unmatched(self, progress: Progress) -> set[str]:
+    def _unmatched(self, progress: FormProgress) -> set[str]:
         """Return the slots announced by a cue while another such slot is missing: "from", as long as "to" is.
 
         Who says "from my checking account" may well go on "to my savings account".
@@ -311,7 +320,7 @@ class _Work:
         if not reading:
             return text
         if reading.missing:
-            self.partial = Partial(each.name, reading.value, reading.missing)
+            self.partial = PartialValue(each.name, reading.value, reading.missing)
         else:
             self._keep(each.name, reading, text, here)
             self.partial = None

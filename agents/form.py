@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.agents.agent import Action, Opinion
-from turnbudget.agents.filling import Filling, Progress, fill, repeats, settles
+from turnbudget.agents.filling import Filling, FormProgress, fill, repeats, settles
 from turnbudget.agents.phrases import found, patterns
 from turnbudget.agents.slot import HOLE, filled, prepared
 from turnbudget.agents.values.heard import plain
@@ -99,7 +99,16 @@ class Form:
             raise ConfigError("a form has no trigger", where=self._where, remedy='say trigger = ["..."]')
         if not 0 < confidence <= 1:
             raise ConfigError(f"confidence {confidence} is not between 0 and 1", where=self._where)
-        self._says = Wording(begin, confirm, meanwhile, done, settled, change, action, otherwise)
+        self._says = FormTexts(
+            begin=begin,
+            confirm=confirm,
+            meanwhile=meanwhile,
+            done=done,
+            settled=settled,
+            change=change,
+            action=action,
+            otherwise=otherwise,
+        )
         self._says.check(self._where)
         self._confidence = confidence
 
@@ -113,9 +122,9 @@ class Form:
         started = self.starts(heard)
         if not heard.words or not (started or state):
             return None
-        before = Progress.of(state)
+        before = FormProgress.of(state)
         if before.done:
-            before = Progress() if started else before
+            before = FormProgress() if started else before
         mine = before.open and self._asked(before, context)
         if mine and _LEAVE.search(heard.words):
             return self._left()
@@ -130,10 +139,10 @@ class Form:
         )
 
     def _filled(
-        self, heard: Heard, before: Progress, context: Context, started: float, *, mine: bool
+        self, heard: Heard, before: FormProgress, context: Context, started: float, *, mine: bool
     ) -> Opinion | None:
         """Return what follows from what *heard* says of the slots."""
-        known = before if before.open else Progress(values=self._shared(context))
+        known = before if before.open else FormProgress(values=self._shared(context))
         asked = before.asking if mine or (before.open and not context.expects) else ""
         filling = fill(self._slots, heard, known, asked, mine=mine, triggered=bool(started))
         wish = started >= self._confidence and not before.open
@@ -171,8 +180,8 @@ class Form:
 
         If one slot is all that is missing, that is what it says once it is known, by each choice there is.
         """
-        state = Progress.of(context.states.get(self.name))
-        known = state if state.open else Progress(values=self._shared(context))
+        state = FormProgress.of(context.states.get(self.name))
+        known = state if state.open else FormProgress(values=self._shared(context))
         missing = [slot for slot in self._slots if slot.required and slot.name not in known.values]
         asks = [slot.ask for slot in missing if slot.name != known.asking]
         if asks and not known.asking:
@@ -190,12 +199,12 @@ class Form:
         """Return what the call knows already of the slots that are not this form's alone."""
         return {s.name: context.slots[s.name] for s in self._slots if s.shared and context.slots.get(s.name)}
 
-    def _asked(self, before: Progress, context: Context) -> bool:
+    def _asked(self, before: FormProgress, context: Context) -> bool:
         """Say whether the caller answers our question: asked by us, or said again for us by small talk."""
         if context.expects != before.asking:
             return False
         return context.asked_by == self.name or (
-            Progress.of(context.states.get(context.asked_by)).asking != context.expects
+            FormProgress.of(context.states.get(context.asked_by)).asking != context.expects
         )
 
     def _next(self, filling: Filling, sure: float, *, whole: bool = False) -> Opinion:
@@ -223,12 +232,12 @@ class Form:
             return self._opinion(confirm, progress.asks(CONFIRM), sure, because, whole=whole)
         return self._act(progress, sure, because, whole=whole)
 
-    def _act(self, progress: Progress, sure: float, because: str, *, whole: bool) -> Opinion:
+    def _act(self, progress: FormProgress, sure: float, because: str, *, whole: bool) -> Opinion:
         action = self._says.proposal(self._slots, progress.values)
         because = f"{because}; it can be done"
         return self._opinion(self._says.done, progress.finished(), sure, because, action, whole=whole)
 
-    def _confirmed(self, heard: Heard, before: Progress) -> Opinion:
+    def _confirmed(self, heard: Heard, before: FormProgress) -> Opinion:
         """Return what follows an answer to "is that right?": act, change, or ask again."""
         filling = fill(self._slots, heard, before, CONFIRM, mine=True, triggered=False)
         whole = settles(heard, filling, answers=True, wish=False)
@@ -244,7 +253,7 @@ class Form:
         return self._puzzled(before, self._says.confirm)
 
     def _without_news(
-        self, heard: Heard, known: Progress, started: float, *, mine: bool, whole: bool
+        self, heard: Heard, known: FormProgress, started: float, *, mine: bool, whole: bool
     ) -> Opinion | None:
         """Return what to say to words that fill no slot."""
         if mine and known.asking == CHANGE and (said := yes_no(heard.words)) and said.value == "no":
@@ -255,19 +264,19 @@ class Form:
             return None
         return self._puzzled(known, self._says.change if known.asking == CHANGE else self._ask(known.asking))
 
-    def _puzzled(self, before: Progress, ask: str) -> Opinion:
+    def _puzzled(self, before: FormProgress, ask: str) -> Opinion:
         state = before.missed()
         slot = next((slot for slot in self._slots if slot.name == before.asking), None)
         again = slot.again if slot and slot.again else puzzled(ask)
         sure = PUZZLED if state.misses <= PATIENCE else LOST
         return self._opinion(again, state, sure, f"nothing for {before.asking}, {state.misses} times")
 
-    def _again(self, heard: Heard, before: Progress) -> Opinion | None:
+    def _again(self, heard: Heard, before: FormProgress) -> Opinion | None:
         """Return an answer to a caller who says again what has been done, or wants it of something else.
 
         "And my savings account?" does, if it says all there is to know; half a wish is left to a trigger.
         """
-        filling = fill(self._slots, heard, Progress(), before.asking, mine=False, triggered=False)
+        filling = fill(self._slots, heard, FormProgress(), before.asking, mine=False, triggered=False)
         values = filling.progress.values
         same = all(before.values.get(slot) == values[slot] for slot in filling.new)
         if (filling.new and same) or repeats(heard.text, before.values):
@@ -279,7 +288,7 @@ class Form:
         return None
 
     def _left(self) -> Opinion:
-        return self._opinion(LEFT, Progress(), SURE, "the caller wants it no more")
+        return self._opinion(LEFT, FormProgress(), SURE, "the caller wants it no more")
 
     def _ask(self, slot: str) -> str:
         return next(each.ask for each in self._slots if each.name == slot)
@@ -287,7 +296,7 @@ class Form:
     def _opinion(  # noqa: PLR0913 - what an opinion is made of
         self,
         opening: str,
-        state: Progress,
+        state: FormProgress,
         sure: float,
         because: str,
         action: Action | None = None,
@@ -306,8 +315,8 @@ class Form:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormTexts:
     """The texts of a form; see :class:`turnbudget.agents.form.Form` for what each is for."""
 
     begin: str

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turnbudget.agents.agent import Action, Opinion
 from turnbudget.agents.backends.backend import LOST, BackendError, Message, Prompt, nobody
-from turnbudget.agents.kept import Kept
 from turnbudget.agents.phrases import found, patterns
+from turnbudget.agents.prefetch import Prefetch
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.call.ledger import Lane
 from turnbudget.voice.call.responder import Reply, nothing
@@ -134,7 +134,7 @@ async def _each(sentences: Sequence[str]) -> AsyncGenerator[str, None]:
         yield sentence
 
 
-class Opened(NamedTuple):
+class SpokenAnswer(NamedTuple):
     """An answer whose first sentence is whole; ``rest`` yields the others and closes the stream."""
 
     opening: str
@@ -145,7 +145,7 @@ class Opened(NamedTuple):
 
 async def speak(
     backend: Backend, prompt: Prompt, budget: Budget, notes: Notes, told: Callable[[Timing], None]
-) -> Opened:
+) -> SpokenAnswer:
     """Ask *backend* and return its answer once its first sentence is whole.
 
     Raises :class:`~turnbudget.agents.backends.backend.BackendError`, also for an answer without a word.
@@ -169,7 +169,7 @@ async def speak(
         waiting.end(outcome)
     if not opening and not calls:
         raise BackendError("answered without a word", where=backend.name)
-    return Opened(opening, sentences, calls)
+    return SpokenAnswer(opening, sentences, calls)
 
 
 async def _sentences(
@@ -214,7 +214,7 @@ class _Begun:
 
     said: str
     history: tuple[Said, ...]
-    answering: Kept[Reply]
+    answering: Prefetch[Reply]
 
     def fits(self, question: Question) -> bool:
         """Whether *question* is about the same words."""
@@ -277,7 +277,7 @@ class LlmResponder:
             begun.answering.drop()
         if not question.guess:
             return await self._ask(question)
-        answering = Kept(lambda: self._ask(question), _close, question.crew)
+        answering = Prefetch(lambda: self._ask(question), _close, question.crew)
         self._begun = begun = _Begun(question.said, question.history, answering)
         try:
             reply = await answering.come()

@@ -101,7 +101,7 @@ async def call(voice: Synthesizer, turns: int, *, ahead: bool) -> list[int]:
         voice=voice,
         forecast=Forecast(PRIORS),
         phrases=Phrases(phrase, phrase, phrase),
-        ahead=Speculation(responder, shelf.for_call(), BOUNDS, Ranks()) if ahead else None,
+        ahead=Speculation(responder, shelf.for_call(), bounds=BOUNDS, ranks=Ranks()) if ahead else None,
     )
     one = Call(parts, CallSettings(), rows.append)
     line.follow(one)
@@ -138,7 +138,7 @@ async def head_starts(voice: Synthesizer) -> tuple[list[int], int]:
 
 async def head_start(council: Council, shelf: Shelf, crew: Crew) -> int:
     """Return how long after a pause the silence was chosen that a ready reply is worth."""
-    speculation = Speculation(council, shelf.for_call(), BOUNDS, Ranks())
+    speculation = Speculation(council, shelf.for_call(), bounds=BOUNDS, ranks=Ranks())
     speculation.begin(crew)
     began, chosen = clock.now(), asyncio.Event()
     draft, budget = Ledger(began), Budget.of(SECOND)

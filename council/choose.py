@@ -57,7 +57,7 @@ SCALES: Final = Scales()
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DialogueState:
     """What the dialogue says about whose turn it is to speak."""
 
     asked_by: str = ""
@@ -93,20 +93,20 @@ class Weighed:
 
 
 Order: TypeAlias = "Callable[[Weighed], tuple[float, ...]]"
-Chooser: TypeAlias = "Callable[[Sequence[HeardOpinion], State, Scales], Ruling]"
+Chooser: TypeAlias = "Callable[[Sequence[HeardOpinion], DialogueState, Scales], Ruling]"
 
 
-def by_rank(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
+def by_rank(heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales = SCALES) -> Ruling:
     """Choose by rank among what is good enough, then by weight."""
     return _choose(heard, state, scales, lambda one: (one.heard.seat.rank, one.weight))
 
 
-def by_weight(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
+def by_weight(heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales = SCALES) -> Ruling:
     """Choose by weight, then by rank."""
     return _choose(heard, state, scales, lambda one: (one.weight, one.heard.seat.rank))
 
 
-def by_vote(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES) -> Ruling:
+def by_vote(heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales = SCALES) -> Ruling:
     """Choose the sense with most seats for it, then with most confidence; its weightiest seat speaks."""
     return _choose(
         heard,
@@ -118,7 +118,7 @@ def by_vote(heard: Sequence[HeardOpinion], state: State, scales: Scales = SCALES
 
 
 def _choose(
-    heard: Sequence[HeardOpinion], state: State, scales: Scales, order: Order, *, votes: bool = False
+    heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales, order: Order, *, votes: bool = False
 ) -> Ruling:
     weighed = [one for one in _weigh(heard, state, scales) if one.weight >= scales.least]
     if not weighed:
@@ -141,7 +141,7 @@ def _choose(
     return Ruling(best.heard, because, good=best.weight >= scales.good)
 
 
-def _too_close(best: Weighed, second: Weighed, state: State, scales: Scales) -> bool:
+def _too_close(best: Weighed, second: Weighed, state: DialogueState, scales: Scales) -> bool:
     """Say whether to ask: both are good, of one rank, have a name for callers, and it is not asked twice."""
     return (
         not state.doubt
@@ -153,7 +153,7 @@ def _too_close(best: Weighed, second: Weighed, state: State, scales: Scales) -> 
     )
 
 
-def _weigh(heard: Sequence[HeardOpinion], state: State, scales: Scales) -> list[Weighed]:
+def _weigh(heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales) -> list[Weighed]:
     senses = [sense(one.opinion) for one in heard]
     voices = Counter(senses)
     backing: dict[Hashable, float] = {}

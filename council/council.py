@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from turnbudget.agents.agent import Foresees
-from turnbudget.agents.kept import Kept
+from turnbudget.agents.prefetch import Prefetch
 from turnbudget.council.actions import Actions
-from turnbudget.council.choose import SCALES, State
+from turnbudget.council.choose import SCALES, DialogueState
 from turnbudget.council.choose import policy as named
 from turnbudget.council.convene import LeftBehind, convene, dismiss, seated, words
-from turnbudget.council.dialogue import Deeds, Dialogue
+from turnbudget.council.dialogue import ActionRunner, Dialogue
 from turnbudget.council.refine import refined
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.language.text import same
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from turnbudget.council.actions import Tool
     from turnbudget.council.choose import Policy, Ruling, Scales
     from turnbudget.council.convene import HeardOpinion, Hearing, Seat
-    from turnbudget.council.dialogue import Opened
+    from turnbudget.council.dialogue import TurnStart
     from turnbudget.voice.call.responder import Question, Said
     from turnbudget.voice.time.budget import Budget
 
@@ -52,7 +52,7 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class CouncilAnswer:
     """What the council's last answer was: whose opinion, or what else, and why."""
 
     kind: Kind
@@ -79,13 +79,13 @@ class CouncilVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunHearing:
     """A hearing begun on a guess: kept if the turn turns out to be about the same words, else dropped."""
 
-    opened: Opened
-    hearing: Kept[CouncilVerdict]
+    opened: TurnStart
+    hearing: Prefetch[CouncilVerdict]
 
-    def fits(self, opened: Opened) -> bool:
+    def fits(self, opened: TurnStart) -> bool:
         """Whether the turn that is *opened* is about the same words, and nothing else has changed."""
         asked = self.opened.asked
         return same(asked, opened.asked) and replace(opened, asked=asked) == self.opened
@@ -106,21 +106,21 @@ class Council:
     facts: Mapping[str, str] = field(default_factory=dict)
     """What is known of the call before anybody speaks."""
     name: str = NAME
-    last: Spoken | None = None
+    last: CouncilAnswer | None = None
     """What was answered last, but on a guess."""
     _seats: tuple[Seat, ...] = field(init=False, repr=False)
     _policy: Policy = field(init=False, repr=False)
     _dialogue: Dialogue = field(init=False, repr=False)
-    _deeds: Deeds = field(init=False, repr=False)
+    _runner: ActionRunner = field(init=False, repr=False)
     _left: LeftBehind = field(init=False, repr=False, default_factory=LeftBehind)
-    _begun: Begun | None = field(init=False, repr=False, default=None)
+    _begun: BegunHearing | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         """Seat the agents; raises ConfigError for what is none, and for an unknown policy."""
         self._seats = seated(self.seats)
         self._policy = named(self.policy) if isinstance(self.policy, str) else self.policy
         self._dialogue = Dialogue(self.facts)
-        self._deeds = Deeds(Actions(self.tools, self.call), self._dialogue, self.wording.still)
+        self._runner = ActionRunner(Actions(self.tools, self.call), self._dialogue, self.wording.still)
 
     @property
     def known(self) -> Context:
@@ -166,13 +166,13 @@ class Council:
                 question.crew.create_task(dismiss(verdict.opinion), name="closing an unspoken reply")
             raise
 
-    async def _guess(self, opened: Opened, question: Question) -> Reply | None:
+    async def _guess(self, opened: TurnStart, question: Question) -> Reply | None:
         """Return what would be said to words that may not be all, and keep the hearing for when they are."""
         self._drop()
         if opened.owed:
             return None
-        hearing = Kept(lambda: self._hear(opened, question), CouncilVerdict.close, question.crew)
-        self._begun = begun = Begun(opened, hearing)
+        hearing = Prefetch(lambda: self._hear(opened, question), CouncilVerdict.close, question.crew)
+        self._begun = begun = BegunHearing(opened, hearing)
         try:
             verdict = await hearing.come()
         except BaseException:
@@ -207,7 +207,7 @@ class Council:
         if begun:
             begun.hearing.drop()
 
-    async def _take_up(self, opened: Opened, question: Question) -> CouncilVerdict:
+    async def _take_up(self, opened: TurnStart, question: Question) -> CouncilVerdict:
         """Return the verdict of the hearing that was begun on a guess, if it fits, else of a new one."""
         begun, verdict = self._begun, None
         if begun and begun.fits(opened):
@@ -220,7 +220,7 @@ class Council:
 
     # --- hearing -----------------------------------------------------------------------------------
 
-    async def _hear(self, opened: Opened, question: Question) -> CouncilVerdict:
+    async def _hear(self, opened: TurnStart, question: Question) -> CouncilVerdict:
         """Ask the seats, and rule."""
         if opened.owed and not words(opened.asked):
             return CouncilVerdict(self._rule((), opened), None, answered=False)
@@ -246,7 +246,7 @@ class Council:
         return CouncilVerdict(ruling, better or opinion, answered=in_time)
 
     async def _listen(
-        self, hearing: Hearing, opened: Opened, question: Question
+        self, hearing: Hearing, opened: TurnStart, question: Question
     ) -> tuple[Ruling, Opinion | None]:
         """Listen until the first deadline, and if nothing good enough has come, until the last."""
         policy, sound_by = self._policy, min(question.sound_by, question.budget)
@@ -270,7 +270,7 @@ class Council:
         ruling: Ruling,
         heard: tuple[HeardOpinion, ...],
         sound_by: Budget,
-        opened: Opened,
+        opened: TurnStart,
         question: Question,
     ) -> Opinion | None:
         refiner = self._policy.refiner
@@ -290,41 +290,41 @@ class Council:
     def _any_good(self, hearing: Hearing) -> bool:
         return hearing.surest >= self.scales.good
 
-    def _rule(self, heard: tuple[HeardOpinion, ...], opened: Opened) -> Ruling:
+    def _rule(self, heard: tuple[HeardOpinion, ...], opened: TurnStart) -> Ruling:
         context = opened.context
-        state = State(context.asked_by if context.expects else "", opened.standing.doubt)
+        state = DialogueState(context.asked_by if context.expects else "", opened.standing.doubt)
         return self._policy.choose(heard, state, self.scales)
 
     # --- speaking ----------------------------------------------------------------------------------
 
-    async def _speak(self, verdict: CouncilVerdict, opened: Opened, question: Question) -> Reply | None:
+    async def _speak(self, verdict: CouncilVerdict, opened: TurnStart, question: Question) -> Reply | None:
         """Say what is owed, and what was chosen; do what that promises."""
-        under_way = [deed.task for deed in opened.owed if deed.exchange == opened.exchange]
+        under_way = [run.task for run in opened.owed if run.exchange == opened.exchange]
         await clock.wait_until(under_way, question.budget.ends_us)
         ruling, opinion, chosen = verdict.ruling, verdict.opinion, verdict.ruling.chosen
-        again = self._deeds.key(opinion.action, opened) if opinion and opinion.action else ""
-        owed = [told for deed in opened.owed if deed.key != again and (told := deed.tell()) is not None]
+        again = self._runner.key(opinion.action, opened) if opinion and opinion.action else ""
+        owed = [told for run in opened.owed if run.key != again and (told := run.tell()) is not None]
         if ruling.doubt:
             names = tuple(one.seat.name for one in ruling.doubt)
             self._dialogue.doubt(names)
-            self.last = Spoken("clarification", self.name, ruling.because, between=names)
+            self.last = CouncilAnswer("clarification", self.name, ruling.because, between=names)
             text = self._which(ruling)
         elif opinion and chosen:
-            self.last = Spoken("opinion", chosen.seat.name, ruling.because, opinion)
+            self.last = CouncilAnswer("opinion", chosen.seat.name, ruling.because, opinion)
             return await self._let_speak(replace(chosen, opinion=opinion), owed, opened, question)
         elif opened.owed:
-            self.last = Spoken("owed", self.name, "what was done has not been heard")
+            self.last = CouncilAnswer("owed", self.name, "what was done has not been heard")
             text = "" if owed else self.wording.still
         elif verdict.answered:
-            self.last = Spoken("otherwise", self.name, ruling.because)
+            self.last = CouncilAnswer("otherwise", self.name, ruling.because)
             text = self.wording.otherwise
         else:
-            self.last = Spoken("nothing", self.name, "no seat has answered")
+            self.last = CouncilAnswer("nothing", self.name, "no seat has answered")
             return None
         return Reply(" ".join(filter(None, (*owed, text))), self.last.by, self.last.because)
 
     async def _let_speak(
-        self, chosen: HeardOpinion, owed: list[str], opened: Opened, question: Question
+        self, chosen: HeardOpinion, owed: list[str], opened: TurnStart, question: Question
     ) -> Reply:
         """Return the chosen opinion as the reply, once its action has been done."""
         name, opinion, action = chosen.seat.name, chosen.opinion, chosen.opinion.action
@@ -338,8 +338,8 @@ class Council:
             return Reply(
                 text, name, because, opinion.rest, ends_call=opinion.ends_call, transfer=opinion.transfer
             )
-        meanwhile = "" if self._deeds.begun(action, opened) else action.meanwhile
-        acting = self._deeds.act(action, chosen, [] if meanwhile else owed, opened, question)
+        meanwhile = "" if self._runner.begun(action, opened) else action.meanwhile
+        acting = self._runner.act(action, chosen, [] if meanwhile else owed, opened, question)
         text = " ".join((*owed, meanwhile)) if meanwhile else await anext(acting)
         return Reply(text, name, because, acting, ends_call=opinion.ends_call)
 

@@ -32,8 +32,8 @@ HEARD: Final = 0.5
 """The share of its words by which a telling counts as heard."""
 
 
-@dataclass(slots=True)
-class Deed:
+@dataclass(slots=True, kw_only=True)
+class ActionRun:
     """An action that was begun, and how it is told."""
 
     key: str
@@ -93,14 +93,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class TurnStart:
     """What a turn begins with: the words to ask the seats about, what they may know, and what is owed."""
 
     exchange: int
     asked: str
     standing: Standing
     context: Context
-    owed: tuple[Deed, ...]
+    owed: tuple[ActionRun, ...]
 
 
 class Dialogue:
@@ -111,7 +111,7 @@ class Dialogue:
         self._now = self._before = Standing(Context(facts=MappingProxyType(dict(facts))))
         self._exchange = -1
         self._commits = 0
-        self._deeds: tuple[Deed, ...] = ()
+        self._runs: tuple[ActionRun, ...] = ()
 
     @property
     def known(self) -> Context:
@@ -125,7 +125,7 @@ class Dialogue:
             for one in (self._now, self._before)
         )
 
-    def look(self, said: str, history: tuple[Said, ...]) -> Opened:
+    def look(self, said: str, history: tuple[Said, ...]) -> TurnStart:
         """Return what a turn about *said* begins with; changes nothing.
 
         Words that were answered stand in the history. As long as none are added to it, turns are about the
@@ -133,14 +133,14 @@ class Dialogue:
         """
         exchange = sum(one.who == "caller" for one in history)
         standing = self._before if exchange == self._exchange else self._now
-        owed = tuple(deed for deed in self._deeds if not deed.was_heard(history))
-        answered = [deed.said for deed in owed if deed.exchange == exchange and said.startswith(deed.said)]
+        owed = tuple(run for run in self._runs if not run.was_heard(history))
+        answered = [run.said for run in owed if run.exchange == exchange and said.startswith(run.said)]
         asked = said[max(map(len, answered), default=0) :].lstrip(" ,.;")
-        return Opened(exchange, asked, standing, replace(standing.known, history=history), owed)
+        return TurnStart(exchange, asked, standing, replace(standing.known, history=history), owed)
 
-    def begin(self, opened: Opened) -> None:
+    def begin(self, opened: TurnStart) -> None:
         """Begin the turn that :meth:`look` looked at."""
-        self._exchange, self._deeds = opened.exchange, opened.owed
+        self._exchange, self._runs = opened.exchange, opened.owed
         self._before = self._now = opened.standing
 
     def commit(self, name: str, opinion: Opinion) -> None:
@@ -178,9 +178,9 @@ class Dialogue:
 
         self._now, self._before = done(self._now), done(self._before)
 
-    def owe(self, deed: Deed) -> None:
-        """Remember *deed* until it has been heard of; told in new words, it is the same deed."""
-        self._deeds = (*(one for one in self._deeds if one.key != deed.key), deed)
+    def owe(self, run: ActionRun) -> None:
+        """Remember *run* until it has been heard of; told in new words, it is the same run."""
+        self._runs = (*(one for one in self._runs if one.key != run.key), run)
 
 
 def _learned(known: Context, name: str, opinion: Opinion) -> Context:
@@ -208,7 +208,7 @@ def _offered(known: Context, opinion: Opinion) -> Context:
     return replace(known, asked_by="", expects=PERSON if offers else "")
 
 
-class Deeds:
+class ActionRunner:
     """What chosen opinions promise is done here: once, when the caller can no longer be going on, and told.
 
     *still* is said of what outlasts the caller's patience.
@@ -219,16 +219,16 @@ class Deeds:
         self._dialogue = dialogue
         self._still = still
 
-    def key(self, action: Action, opened: Opened) -> str:
+    def key(self, action: Action, opened: TurnStart) -> str:
         """Return what makes *action* the same action, asked again in the exchange that is *opened*."""
         return self._actions.key(action, opened.exchange)
 
-    def begun(self, action: Action, opened: Opened) -> bool:
+    def begun(self, action: Action, opened: TurnStart) -> bool:
         """Say whether *action* has been begun in this exchange."""
         return self._actions.begun(self.key(action, opened))
 
     async def act(
-        self, action: Action, chosen: HeardOpinion, owed: list[str], opened: Opened, question: Question
+        self, action: Action, chosen: HeardOpinion, owed: list[str], opened: TurnStart, question: Question
     ) -> AsyncGenerator[str, None]:
         """Do the *action* of the *chosen* opinion; yield what is *owed* with how it ended, and the rest.
 
@@ -237,21 +237,21 @@ class Deeds:
         await clock.sleep_until(question.act_at_us)
         await question.quiet()
         opinion = chosen.opinion
-        deed = self._do(action, chosen, opened, question)
-        await clock.wait_until([deed.task], question.budget.ends_us)
-        told = deed.tell()
+        run = self._do(action, chosen, opened, question)
+        await clock.wait_until([run.task], question.budget.ends_us)
+        told = run.tell()
         if told is None:
             question.notes.decide("action under way", f"{action.name} has outlasted the patience")
             told = self._still
         yield " ".join((*owed, told))
-        if deed.succeeded:
+        if run.succeeded:
             async with contextlib.aclosing(opinion.rest) as rest:
                 async for text in rest:
                     yield text
         else:
             await dismiss(opinion)
 
-    def _do(self, action: Action, chosen: HeardOpinion, opened: Opened, question: Question) -> Deed:
+    def _do(self, action: Action, chosen: HeardOpinion, opened: TurnStart, question: Question) -> ActionRun:
         """Begin the *action* of the *chosen* opinion, which takes effect when that has succeeded."""
         name, opinion = chosen.seat.name, chosen.opinion
         key = self.key(action, opened)
@@ -261,6 +261,14 @@ class Deeds:
             self._dialogue.did(number, name, opinion, failed=bool(done.failure))
 
         task = self._actions.run(action, key, question.crew, question.notes, then)
-        deed = Deed(key, action, opinion.opening, question.said, opened.exchange, len(question.history), task)
-        self._dialogue.owe(deed)
-        return deed
+        run = ActionRun(
+            key=key,
+            action=action,
+            opening=opinion.opening,
+            said=question.said,
+            exchange=opened.exchange,
+            since=len(question.history),
+            task=task,
+        )
+        self._dialogue.owe(run)
+        return run

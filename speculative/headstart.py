@@ -30,7 +30,7 @@ HELD: Final = "head start"
 """The name of its lane."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class HeadStart:
     """One pause's work: what was asked, what came of it, and what it cost."""
 

@@ -55,17 +55,17 @@ class Speculation:
         self,
         responder: Responder,
         shelf: CallShelf,
+        *,
         bounds: Endpointing,
         ranks: Ranks,
-        lore: Lore | None = None,
-        *,
+        bank: CallBank | None = None,
         second: EndOfTurn | None = None,
     ) -> None:
         self._responder = responder
         self._shelf = shelf
         self._bounds = bounds
         self._ranks = ranks
-        self._lore = lore
+        self._bank = bank
         self._asked = ""
         self._foreseen: list[Likely] = []
         self._mined: Sequence[Likely] = ()
@@ -101,7 +101,7 @@ class Speculation:
 
     def heard(self, said: str) -> None:
         """Bring the guesses up to date with what was *said* so far."""
-        self._mined = self._lore.likely(self._asked, said) if self._lore else ()
+        self._mined = self._bank.likely(self._asked, said) if self._bank else ()
         self._prepare.want((*self._foreseen, *self._mined))
 
     def paused(
@@ -112,22 +112,30 @@ class Speculation:
         if self._starts and not self._starts[-1].over:
             self._starts[-1].drop()
         ended, matched = self._known(question)
-        start = HeadStart(question, draft, wait, ended, clock.now(), matched, self._heard_out(draft, sound))
+        start = HeadStart(
+            question=question,
+            draft=draft,
+            wait=wait,
+            ended=ended,
+            began_us=clock.now(),
+            matched=matched,
+            opinion=self._heard_out(draft, sound),
+        )
         self._starts.append(start)
         start.task = self._crew.create_task(
             start.run(self._responder, self._shelf, tuple(self._pauses), self._bounds), name="head start"
         )
 
     def _known(self, question: Question) -> tuple[float | None, Reply | None]:
-        """Return whether the caller has ended, and what to say if so, by the lore alone.
+        """Return whether the caller has ended, and what to say if so, by the bank alone.
 
         That a reply is known does not make the words whole: only the share of those who ended there does.
         """
-        if not self._lore:
+        if not self._bank:
             return None, None
         before, said = asked(question.history), question.said
-        matched = self._lore.reply(before, said, Ledger(clock.now()))  # why there is none, the turn will note
-        return self._lore.ended(before, said), matched and replace(matched, completeness="unknown")
+        matched = self._bank.reply(before, said, Ledger(clock.now()))  # why there is none, the turn will note
+        return self._bank.ended(before, said), matched and replace(matched, completeness="unknown")
 
     def _heard_out(self, draft: Ledger, sound: Int16) -> asyncio.Task[float | None] | None:
         """Ask for a second opinion on this pause, once; ``None`` if there is nobody to ask."""
@@ -198,12 +206,12 @@ class Speculation:
             guess.cpu_us = 0 if guess.outcome == "kept" else spent
 
     def match(self, question: Question) -> Reply | None:
-        """Return the lore's reply, if one is sure enough."""
-        if not self._lore:
+        """Return the bank's reply, if one is sure enough."""
+        if not self._bank:
             return None
         before = asked(question.history)
-        reply = self._lore.reply(before, question.said, question.notes)
-        self._lore.learn(before, question.said)
+        reply = self._bank.reply(before, question.said, question.notes)
+        self._bank.learn(before, question.said)
         return reply
 
     def opening(self, piece: str) -> tuple[Speech, str] | None:
@@ -255,7 +263,7 @@ def opening(text: str) -> str:
     return next(iter(pieces(text)), "")
 
 
-class Library:
+class SharedBank:
     """A bank made ready once for all calls; *alone*, it may answer by itself, from odds of *threshold* on."""
 
     def __init__(self, bank: Bank, threshold: float, *, alone: bool) -> None:
@@ -265,10 +273,10 @@ class Library:
         self.alone = alone
 
 
-class Lore:
+class CallBank:
     """One call's view of the *library*, for it remembers what this caller has said of the bank's slots."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: SharedBank) -> None:
         self._library = library
         self._known: dict[str, str] = {}
 

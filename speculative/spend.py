@@ -88,7 +88,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class ChosenSilence:
     """How long a silence ends the turn, whose setting that is, and why."""
 
     us: int
@@ -96,7 +96,7 @@ class Silence:
     because: str
 
 
-def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
+def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> ChosenSilence:
     """Return how long to wait after *words*; *pauses_us* are those this caller lately spoke on after."""
     for judge in (_awaited, _whole, _open, _ended):
         if found := judge(words, bounds):
@@ -104,24 +104,24 @@ def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Sile
     return _usual(words, pauses_us, bounds)
 
 
-def _awaited(words: Words, bounds: Endpointing) -> Silence | None:
+def _awaited(words: Words, bounds: Endpointing) -> ChosenSilence | None:
     """Wait where more is known to come."""
     if words.parting:
         return None
     if words.completeness == "part":
         us = max(bounds.part_us, bounds.most_us)
-        return Silence(us, "endpoint.part_ms", "it is a part of what was asked for")
+        return ChosenSilence(us, "endpoint.part_ms", "it is a part of what was asked for")
     return _most(bounds, f"{words.ended:.0%} of those who pause here have ended") if words.goes_on else None
 
 
-def _whole(words: Words, bounds: Endpointing) -> Silence | None:
+def _whole(words: Words, bounds: Endpointing) -> ChosenSilence | None:
     """Wait for nothing more where all is said and ready."""
     if words.completeness == "whole" and words.done:
         return _settled(words, bounds, "it is settled, and the reply is ready")
     return None
 
 
-def _open(words: Words, bounds: Endpointing) -> Silence | None:
+def _open(words: Words, bounds: Endpointing) -> ChosenSilence | None:
     """Wait where the words end openly."""
     if words.parting or words.completeness == "whole":
         return None
@@ -131,7 +131,7 @@ def _open(words: Words, bounds: Endpointing) -> Silence | None:
     return _most(bounds, f"{end.kind}: {end.word!r}") if end else None
 
 
-def _ended(words: Words, bounds: Endpointing) -> Silence | None:
+def _ended(words: Words, bounds: Endpointing) -> ChosenSilence | None:
     """Wait for nothing more where others had none."""
     ended = words.ended or 0.0
     if ended >= ENDS and words.done:
@@ -139,7 +139,7 @@ def _ended(words: Words, bounds: Endpointing) -> Silence | None:
     return None
 
 
-def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silence:
+def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> ChosenSilence:
     """Wait as usual, longer for a caller who pauses longer, as long as that keeps the promise."""
     longest = max(pauses_us, default=0) * LONGER[0] // LONGER[1] if words.understood else bounds.patient_us
     usual = max(bounds.silence_us, min(longest, bounds.patient_us))
@@ -153,15 +153,15 @@ def _usual(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> Silen
     return _within(bounds, usual, "endpoint.silence_ms", why)
 
 
-def _settled(words: Words, bounds: Endpointing, because: str) -> Silence:
+def _settled(words: Words, bounds: Endpointing, because: str) -> ChosenSilence:
     release = RELEASE_US if _STOPS.search(words.text) else 0
     us = max(bounds.settled_us, min(bounds.settled_us + release, bounds.silence_us))
     return _within(bounds, us, "endpoint.settled_ms", because)
 
 
-def _most(bounds: Endpointing, because: str) -> Silence:
-    return Silence(bounds.most_us, "endpoint.most_ms", because)
+def _most(bounds: Endpointing, because: str) -> ChosenSilence:
+    return ChosenSilence(bounds.most_us, "endpoint.most_ms", because)
 
 
-def _within(bounds: Endpointing, us: int, rule: str, because: str) -> Silence:
-    return Silence(max(bounds.least_us, min(us, bounds.most_us)), rule, because)
+def _within(bounds: Endpointing, us: int, rule: str, because: str) -> ChosenSilence:
+    return ChosenSilence(max(bounds.least_us, min(us, bounds.most_us)), rule, because)

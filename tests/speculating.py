@@ -197,13 +197,13 @@ class Spoke(Played):
         return [None if answer is None else (answer - zero) // MS for zero, answer in answers]
 
 
-async def speak(*clips, responder, on=True, lore=None, shelf=None, warm=(), **more):
+async def speak(*clips, responder, on=True, bank=None, shelf=None, warm=(), **more):
     """Play a call whose *responder* is asked ahead (*on*) or not; *warm* texts are on the shelf."""
     voice = more.pop("voice", None) or Pitched()
     bounds = more.pop("endpointing", None) or Endpointing()
     shared = shelf or Shelf(voice)
     await shared.warm(warm)
-    ahead = Speculation(responder, shared.for_call(), bounds, Ranks(), lore) if on else None
+    ahead = Speculation(responder, shared.for_call(), bounds=bounds, ranks=Ranks(), bank=bank) if on else None
     played = await play(
         *clips, responder=responder, voice=voice, endpointing=bounds, ahead=ahead, line=Timed, **more
     )

@@ -108,7 +108,7 @@ async def test_a_call_that_has_run_has_what_it_had_before():
 
 
 def test_speculation_that_has_begun_has_what_it_had_before():
-    speculation = Speculation(None, None, None, None)
+    speculation = Speculation(None, None, bounds=None, ranks=None)
     before = set(vars(speculation))
     speculation.begin(Crew())
     assert set(vars(speculation)) == before

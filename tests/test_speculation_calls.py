@@ -11,7 +11,7 @@ from spoken import GREETING, calls
 
 from turnbudget.speculative.bank.mine import mine
 from turnbudget.speculative.prepare import Ranks
-from turnbudget.speculative.speculation import Library, Lore, Speculation
+from turnbudget.speculative.speculation import CallBank, SharedBank, Speculation
 from turnbudget.testing.stage import check_account, prepared, speech, stays
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -52,7 +52,7 @@ async def test_what_is_foreseen_while_keys_are_pressed_follows_what_was_said_las
 
     table = Numbered({}, "That was answer 1.")
     async with shelved_voice() as (voice, shelf):
-        ahead = Speculation(table, shelf.for_call(), Endpointing(), Ranks())
+        ahead = Speculation(table, shelf.for_call(), bounds=Endpointing(), ranks=Ranks())
         clips = spoken("what is my balance"), stays(10 * SECOND)
         call, _, rows = prepared(*clips, responder=table, voice=voice, ahead=ahead)
 
@@ -176,13 +176,13 @@ async def test_what_flapping_partials_say_is_never_heard():
 
 @pytest.fixture(scope="module")
 def library():
-    return Library(mine(calls(40)), 0.4, alone=True)
+    return SharedBank(mine(calls(40)), 0.4, alone=True)
 
 
 async def banked(library, said, **more):
     """A call that a reply bank may answer by itself; what else is said is "Sorry?"."""
     greeting = speech(GREETING)
-    return await speak(spoken(said), responder=Table({}), lore=Lore(library), greeting=greeting, **more)
+    return await speak(spoken(said), responder=Table({}), bank=CallBank(library), greeting=greeting, **more)
 
 
 async def test_a_reply_of_the_bank_is_heard_where_it_fits(library):
@@ -243,7 +243,7 @@ async def test_the_same_word_in_another_state_has_its_own_answer(library):
                 shelf=shelf,
                 warm=answers.values(),
                 greeting=speech(asked),
-                lore=Lore(library),
+                bank=CallBank(library),
             )
             assert spoke.texts[-1] == answered
 

@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from turnbudget.agents.backends.check import check_backend
     from turnbudget.agents.backends.modes import accurate, fast, hedge, race
     from turnbudget.agents.backends.openai import OpenAIBackend
+    from turnbudget.agents.chat import chat
     from turnbudget.agents.check import check_agent
     from turnbudget.agents.faq import Faq
     from turnbudget.agents.form import Form
@@ -118,7 +119,6 @@ if TYPE_CHECKING:
     from turnbudget.agents.simulated.make import make as simulated_backend
     from turnbudget.agents.slot import Slot
     from turnbudget.agents.smalltalk import Smalltalk
-    from turnbudget.agents.trial import chat
     from turnbudget.council.convene import Seat
     from turnbudget.council.council import Council
     from turnbudget.recorded.replay import ReplayPlan, replay
@@ -211,7 +211,7 @@ _HOMES: Final = {
     "Word": "turnbudget.voice.asr.transcriber",
     "account_row": "turnbudget.runs.rows",
     "accurate": "turnbudget.agents.backends.modes",
-    "chat": "turnbudget.agents.trial",
+    "chat": "turnbudget.agents.chat",
     "check_agent": "turnbudget.agents.check",
     "check_backend": "turnbudget.agents.backends.check",
     "check_line": "turnbudget.voice.lines.check",

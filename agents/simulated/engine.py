@@ -18,7 +18,7 @@ from turnbudget.agents.backends.attempt import recorded
 from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch, nobody
 from turnbudget.agents.simulated.physics import priced
 from turnbudget.agents.simulated.prefixes import pieces, size
-from turnbudget.agents.simulated.scheduler import Ride, Scheduler
+from turnbudget.agents.simulated.scheduler import Scheduler, ServedRequest
 from turnbudget.agents.simulated.words import Echo
 from turnbudget.voice.time import clock
 
@@ -46,9 +46,9 @@ class Engine:
         self.instance = instance
         self.words = words or Echo()
         self._price = priced(instance)
-        self._watch: Watch[Ride] = Watch(self._settle, self._due)
-        self._scheduler = Scheduler(instance, seed, self._watch.wake)
-        self._deadlines: list[tuple[int, int, Ride]] = []
+        self._waiters: Waiters[ServedRequest] = Waiters(self._settle, self._due)
+        self._scheduler = Scheduler(instance, seed, self._waiters.wake)
+        self._deadlines: list[tuple[int, int, ServedRequest]] = []
         self._births = itertools.count()
         self._left = 0
         """About how many of the deadlines are of those who left."""
@@ -62,28 +62,28 @@ class Engine:
         watch.connected(reused=True)
         with recorded(watch, told):
             text = pieces(self.words.reply(prompt))
-            ride = self._board(prompt, text[: prompt.max_tokens], budget)
-            ride.cut = len(text) > prompt.max_tokens
+            request = self._board(prompt, text[: prompt.max_tokens], budget)
+            request.cut = len(text) > prompt.max_tokens
             try:
-                while ride.taken < ride.tokens:
-                    arrived = await self._next(ride)
+                while request.taken < request.tokens:
+                    arrived = await self._next(request)
                     watch.byte()
                     watch.text(arrived)
                     if arrived:
                         yield Delta(arrived)
             finally:
-                self._leave(ride)
-                ride.describe(watch)
-                watch.know(headers_us=ride.arrived_us if ride.admitted_us is not None else None)
+                self._leave(request)
+                request.describe(watch)
+                watch.know(headers_us=request.arrived_us if request.admitted_us is not None else None)
 
     async def prewarm(self, prefix: Prompt, budget: Budget) -> None:
-        """Read *prefix* into the prompt cache now: a ride of one token, which nobody hears."""
+        """Read *prefix* into the prompt cache now: a request of one token, which nobody hears."""
         try:
-            ride = self._board(prefix, ("",), budget)
+            request = self._board(prefix, ("",), budget)
             try:
-                await self._next(ride)
+                await self._next(request)
             finally:
-                self._leave(ride)
+                self._leave(request)
         except BackendError:
             pass  # the call will find out, and say so
 
@@ -100,27 +100,27 @@ class Engine:
         self._scheduler.settle(clock.now())
         return self._scheduler.statistics()
 
-    def _board(self, prompt: Prompt, text: Sequence[str], budget: Budget) -> Ride:
+    def _board(self, prompt: Prompt, text: Sequence[str], budget: Budget) -> ServedRequest:
         now = clock.now()
         self._scheduler.settle(now)
         arrives = now + round(self.instance.losses.request_us)
-        ride = Ride(prompt.messages, size(prompt.messages), text, arrives, budget.ends_us)
-        self._scheduler.add(ride)
-        heapq.heappush(self._deadlines, (ride.ends_us, next(self._births), ride))
-        return ride
+        request = ServedRequest(prompt.messages, size(prompt.messages), text, arrives, budget.ends_us)
+        self._scheduler.add(request)
+        heapq.heappush(self._deadlines, (request.ends_us, next(self._births), request))
+        return request
 
-    async def _next(self, ride: Ride) -> str:
+    async def _next(self, request: ServedRequest) -> str:
         """Return the text that has arrived since the last time, waiting if there is none."""
         self._settle()
-        if not ride.news:
-            await self._watch.wait(ride)
-        return ride.take()
+        if not request.news:
+            await self._waiters.wait(request)
+        return request.take()
 
-    def _leave(self, ride: Ride) -> None:
+    def _leave(self, request: ServedRequest) -> None:
         """Free the seat at once; the step under way ends when it would have."""
         self._scheduler.settle(clock.now())
-        ride.gone = True
-        self._scheduler.remove(ride)
+        request.gone = True
+        self._scheduler.remove(request)
         self._left += 1
         if self._left > FORGET and 2 * self._left > len(self._deadlines):
             self._deadlines = [entry for entry in self._deadlines if not entry[2].gone]
@@ -131,10 +131,10 @@ class Engine:
         now = clock.now()
         self._scheduler.settle(now)
         while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].gone):
-            ride = heapq.heappop(self._deadlines)[2]
-            if not ride.gone:
-                ride.late = True
-                self._watch.wake(ride)
+            request = heapq.heappop(self._deadlines)[2]
+            if not request.gone:
+                request.late = True
+                self._waiters.wake(request)
 
     def _due(self) -> int:
         """Return the next instant at which anything may happen."""
@@ -145,7 +145,7 @@ class Engine:
         return ends if happens is None else min(ends, happens)
 
 
-class Watch(Generic[W]):
+class Waiters(Generic[W]):
     """Many wait for one machine, and one of them sleeps for all: no task of the machine's own runs free.
 
     Whoever waits while nobody keeps the watch sleeps until the next instant at which anything happens, then

@@ -26,7 +26,7 @@ CUT: Final = "cut at max_tokens"
 """The flag of an answer that would have gone on."""
 
 
-class Ride:
+class ServedRequest:
     """What the scheduler knows of a request, and what its consumer has been given of it."""
 
     __slots__ = (
@@ -120,20 +120,20 @@ class Ride:
 class Scheduler:
     """The queue, the batch, the step under way and the tokens on their way out."""
 
-    def __init__(self, instance: Instance, seed: int, wake: Callable[[Ride], None]) -> None:
-        """Call *wake* for each ride that has been given tokens."""
+    def __init__(self, instance: Instance, seed: int, wake: Callable[[ServedRequest], None]) -> None:
+        """Call *wake* for each request that has been given tokens."""
         self._of = instance
         self._wake = wake
         self._rng = Random(seed)  # noqa: S311 - a simulation, no secret
         self._static = instance.schedule.policy == "static"
         self._room = int(instance.kv_tokens)
         self._prefixes = Prefixes(instance.schedule.prefix_ttl_us)
-        self._queue: dict[Ride, None] = {}
-        self._prefilling: dict[Ride, None] = {}
-        self._decoding: dict[Ride, None] = {}
-        self._leaving: deque[tuple[int, list[tuple[Ride, int]]]] = deque()
+        self._queue: dict[ServedRequest, None] = {}
+        self._prefilling: dict[ServedRequest, None] = {}
+        self._decoding: dict[ServedRequest, None] = {}
+        self._leaving: deque[tuple[int, list[tuple[ServedRequest, int]]]] = deque()
         """Tokens computed and not yet delivered: when they leave, and whose."""
-        self._emitting: list[tuple[Ride, int]] = []
+        self._emitting: list[tuple[ServedRequest, int]] = []
         self._ends: int | None = None
         """When the step under way ends; ``None`` while idle."""
         self._free_us = 0
@@ -144,21 +144,21 @@ class Scheduler:
         self._bus = 0
         """Seats of the bus under way, those whose passengers are through included."""
 
-    def add(self, ride: Ride) -> None:
-        """Queue *ride*; raises BackendError for one that can never be served."""
-        ride.reserved = ride.size + ride.tokens
-        if ride.reserved > self._room:
+    def add(self, request: ServedRequest) -> None:
+        """Queue *request*; raises BackendError for one that can never be served."""
+        request.reserved = request.size + request.tokens
+        if request.reserved > self._room:
             raise BackendError(
-                f"{ride.reserved} tokens are more than the {self._room} that fit beside the weights",
+                f"{request.reserved} tokens are more than the {self._room} that fit beside the weights",
                 status=400,
             )
-        self._queue[ride] = None
+        self._queue[request] = None
 
-    def remove(self, ride: Ride) -> None:
-        """Take *ride* out, wherever it is."""
-        self._queue.pop(ride, None)
-        if self._prefilling.pop(ride, ride) is None or self._decoding.pop(ride, ride) is None:
-            self._release(ride)
+    def remove(self, request: ServedRequest) -> None:
+        """Take *request* out, wherever it is."""
+        self._queue.pop(request, None)
+        if self._prefilling.pop(request, request) is None or self._decoding.pop(request, request) is None:
+            self._release(request)
 
     def due(self) -> int | None:
         """Return the next instant at which a token leaves or a step begins or ends, ``None`` if never."""
@@ -203,18 +203,20 @@ class Scheduler:
         if window:
             return max(self._free_us, -(-first // window) * window)
         seats = int(self._of.schedule.seats)
-        arrivals = [ride.arrived_us for _, ride in zip(range(seats), self._queue, strict=False)]
+        arrivals = [request.arrived_us for _, request in zip(range(seats), self._queue, strict=False)]
         return max(self._free_us, arrivals[-1]) if len(arrivals) == seats else None
 
     def _begin(self, now: int) -> None:
         """Begin a step: who rides it, how long it takes, what it will give."""
         if not self._static or not (self._prefilling or self._decoding):
-            for ride in list(self._boarding(now)):
-                self._admit(ride, now)
+            for request in list(self._boarding(now)):
+                self._admit(request, now)
         if self._of.speculation:
-            self._emitting = [(ride, self._burst(ride, self._of.speculation)) for ride in self._decoding]
+            self._emitting = [
+                (request, self._burst(request, self._of.speculation)) for request in self._decoding
+            ]
         else:
-            self._emitting = [(ride, 1) for ride in self._decoding]
+            self._emitting = [(request, 1) for request in self._decoding]
         if self._static and not self._decoding:
             self._bus = len(self._prefilling)
         batch = self._bus if self._static and self._decoding else len(self._decoding)
@@ -222,64 +224,64 @@ class Scheduler:
         self._lag = max(1, round(decode))
         self._ends = now + max(1, round(decode + self._prefill()))
 
-    def _boarding(self, now: int) -> Iterator[Ride]:
+    def _boarding(self, now: int) -> Iterator[ServedRequest]:
         """Yield those who may get on now, first come first served."""
         free = int(self._of.schedule.seats) - len(self._prefilling) - len(self._decoding)
         room = self._room - self._reserved
-        for ride in self._queue:
-            room -= ride.reserved
-            if not free or room < 0 or ride.arrived_us > now:
+        for request in self._queue:
+            room -= request.reserved
+            if not free or room < 0 or request.arrived_us > now:
                 return
             free -= 1
-            yield ride
+            yield request
 
-    def _admit(self, ride: Ride, now: int) -> None:
-        del self._queue[ride]
-        ride.admitted_us = now
+    def _admit(self, request: ServedRequest, now: int) -> None:
+        del self._queue[request]
+        request.admitted_us = now
         # The last token is always computed: its output is the answer's first.
-        ride.cached = min(self._prefixes.cached(ride.messages, now), ride.size - 1)
-        ride.to_prefill = ride.size - ride.cached
-        self._reserved += ride.reserved
+        request.cached = min(self._prefixes.cached(request.messages, now), request.size - 1)
+        request.to_prefill = request.size - request.cached
+        self._reserved += request.reserved
         self._prefixes.fit(self._room - self._reserved)
-        self._prefilling[ride] = None
+        self._prefilling[request] = None
 
     def _prefill(self) -> float:
         """Take in this step's chunk of prompts; return what it adds to the step (µs)."""
-        left = sum(ride.to_prefill for ride in self._prefilling)
+        left = sum(request.to_prefill for request in self._prefilling)
         if not self._static:
             left = min(left, int(self._of.schedule.chunk))
         added = 0.0
-        for ride in self._prefilling:
+        for request in self._prefilling:
             if left <= 0:
                 break
-            taken = min(left, ride.to_prefill)
-            added += sum(physics.prefill(self._of, taken, ride.size - ride.to_prefill))
-            ride.to_prefill -= taken
+            taken = min(left, request.to_prefill)
+            added += sum(physics.prefill(self._of, taken, request.size - request.to_prefill))
+            request.to_prefill -= taken
             left -= taken
-            if not ride.to_prefill:
-                self._emitting.append((ride, 1))
+            if not request.to_prefill:
+                self._emitting.append((request, 1))
         return added
 
-    def _burst(self, ride: Ride, speculation: Speculation) -> int:
+    def _burst(self, request: ServedRequest, speculation: Speculation) -> int:
         """Return how many tokens a cycle gives: as many as are accepted in a row, and one."""
         made = 1
         while made <= speculation.drafted and self._rng.random() < speculation.acceptance:
             made += 1
-        return min(made, ride.tokens - ride.made)
+        return min(made, request.tokens - request.made)
 
     def _finish(self, now: int) -> None:
         """End the step: count its tokens, let go those who are through."""
-        given = [(ride, tokens) for ride, tokens in self._emitting if not ride.gone]
-        for ride, tokens in given:
-            if ride in self._prefilling:
-                del self._prefilling[ride]
-                self._decoding[ride] = None
-                self._context += ride.size
-                self._prefixes.add(ride.messages, now)
-            ride.made += tokens
+        given = [(request, tokens) for request, tokens in self._emitting if not request.gone]
+        for request, tokens in given:
+            if request in self._prefilling:
+                del self._prefilling[request]
+                self._decoding[request] = None
+                self._context += request.size
+                self._prefixes.add(request.messages, now)
+            request.made += tokens
             self._context += tokens
-            if ride.made >= ride.tokens:
-                self._through(ride, now)
+            if request.made >= request.tokens:
+                self._through(request, now)
         if given:
             # Never before what left earlier, from a fuller batch with a longer step.
             self._leaving.append((max(now + self._lag, self._leaving[-1][0] if self._leaving else 0), given))
@@ -291,20 +293,20 @@ class Scheduler:
             if self._static:
                 self._context = 0
 
-    def _through(self, ride: Ride, now: int) -> None:
-        del self._decoding[ride]
-        self._release(ride)
-        self._prefixes.add(ride.conversation, now)
+    def _through(self, request: ServedRequest, now: int) -> None:
+        del self._decoding[request]
+        self._release(request)
+        self._prefixes.add(request.conversation, now)
 
-    def _release(self, ride: Ride) -> None:
-        self._reserved -= ride.reserved
-        if ride.made and not self._static:
-            self._context -= ride.size + ride.made
+    def _release(self, request: ServedRequest) -> None:
+        self._reserved -= request.reserved
+        if request.made and not self._static:
+            self._context -= request.size + request.made
 
-    def _deliver(self, now: int, given: list[tuple[Ride, int]]) -> None:
-        for ride, tokens in given:
-            if not ride.gone and now <= ride.ends_us:
-                ride.given += tokens
-                ride.first_us = now if ride.first_us is None else ride.first_us
-                ride.last_us = now
-                self._wake(ride)
+    def _deliver(self, now: int, given: list[tuple[ServedRequest, int]]) -> None:
+        for request, tokens in given:
+            if not request.gone and now <= request.ends_us:
+                request.given += tokens
+                request.first_us = now if request.first_us is None else request.first_us
+                request.last_us = now
+                self._wake(request)

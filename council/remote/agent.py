@@ -81,7 +81,7 @@ class Requester:
         self._link = Link(broker, "turnbudget", (self._answers, statuses(broker.prefix)), self)
         self._open: dict[bytes, tuple[str, asyncio.Future[wire.Answer]]] = {}
         self._past: OrderedDict[bytes, Ignored] = OrderedDict()
-        self._roll = Roll()
+        self._presence = Presence()
         self._crew = Crew()
 
     async def __aenter__(self) -> Self:
@@ -107,7 +107,7 @@ class Requester:
 
     def serving(self, seat: str) -> int:
         """Return how many workers are known to serve *seat*."""
-        return self._roll.serving(seat, clock.now())
+        return self._presence.serving(seat, clock.now())
 
     async def ask(self, seat: str, utterance: str, context: Context, budget: Budget) -> wire.Answer:
         """Return what a worker says to a question; raises ComponentError if none does by the budget's end."""
@@ -142,7 +142,7 @@ class Requester:
 
     def _vacant(self, seat: str) -> bool:
         # A skipping clock is ahead of workers that live by the wall, and would bury them all.
-        return clock.kind() == "wall" and self._roll.vacant(seat, clock.now())
+        return clock.kind() == "wall" and self._presence.vacant(seat, clock.now())
 
     def _remember(self, name: bytes, otherwise: Ignored) -> None:
         self._past[name] = otherwise
@@ -185,7 +185,7 @@ class Requester:
         except wire.WireError:
             return "malformed"
         seat = unquote(seat)
-        if not self._roll.note(seat, unquote(worker), status, clock.now()):
+        if not self._presence.note(seat, unquote(worker), status, clock.now()):
             return "outdated"
         if self._vacant(seat):
             self._give_up("the last of its workers has gone", lambda asked: asked == seat)
@@ -193,7 +193,7 @@ class Requester:
 
     def lost(self, why: str) -> None:
         """Give up what is open: its answers would go to a connection that is no more."""
-        self._roll.doubt()
+        self._presence.doubt()
         self._give_up(f"the connection was lost ({why})", lambda _: True)
 
     def _give_up(self, because: str, concerns: Callable[[str], bool]) -> None:
@@ -218,7 +218,7 @@ class _Sign:
         return self.status.started, self.status.session
 
 
-class Roll:
+class Presence:
     """Who serves which seat, by what workers say of themselves and by how long ago they said it.
 
     A broker's word is not enough: the last will of a dead connection can arrive long after its worker is

@@ -31,7 +31,7 @@ class WireError(ComponentError):
     """Bytes that are no message of ours, or a value that cannot be one."""
 
 
-class Spoken(msgspec.Struct, frozen=True, omit_defaults=True):
+class HistoryLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """One side's words in the history."""
 
     who: str
@@ -53,7 +53,7 @@ class Ask(Versioned, frozen=True, omit_defaults=True, kw_only=True):
     sent_us: int
     left_us: int
     utterance: str
-    history: tuple[Spoken, ...] = ()
+    history: tuple[HistoryLine, ...] = ()
     slots: dict[str, str] = {}
     state: Any = None
     asked_by: str = ""
@@ -142,7 +142,7 @@ def ask(  # noqa: PLR0913 - a message's fields, each by its name
             sent_us=sent_us,
             left_us=left_us,
             utterance=utterance,
-            history=tuple(Spoken(said.who, said.text, said.cut) for said in context.history),
+            history=tuple(HistoryLine(said.who, said.text, said.cut) for said in context.history),
             slots=dict(context.slots),
             state=context.states.get(seat),
             asked_by=context.asked_by,

@@ -319,7 +319,8 @@ class Store:
             self._closing.detach()
         if base:
             with contextlib.suppress(sqlite3.Error):
-                base.close()
+                self._closing()
+            self._closing = None
 
     def _begin_anew(self, error: Exception) -> None:
         """Remove a database that is none, unless another process has begun anew already."""

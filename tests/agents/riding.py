@@ -6,7 +6,7 @@ from contextlib import aclosing
 from random import Random
 
 from turnbudget.agents.backends.backend import BackendError, Message, Prompt
-from turnbudget.agents.simulated.scheduler import Ride, Scheduler
+from turnbudget.agents.simulated.scheduler import Scheduler, ServedRequest
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import SECOND
@@ -36,7 +36,9 @@ def rides(instance, *, arrivals, out, messages=(BANK,), size=64):
     for arrives in arrivals:
         scheduler.settle(arrives)
         tokens = out if isinstance(out, int) else out(len(done))
-        ride = Ride(messages, size, ("x",) * tokens, arrives + round(instance.losses.request_us), FAR_US)
+        ride = ServedRequest(
+            messages, size, ("x",) * tokens, arrives + round(instance.losses.request_us), FAR_US
+        )
         scheduler.add(ride)
         done.append(ride)
     scheduler.settle(FAR_US)

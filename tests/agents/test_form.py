@@ -9,10 +9,10 @@ import pytest
 from laws import each
 
 from turnbudget.agents.agent import Context
+from turnbudget.agents.chat import AgentChat
 from turnbudget.agents.check import check_agent
 from turnbudget.agents.form import Form
 from turnbudget.agents.slot import Slot
-from turnbudget.agents.trial import Trial
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time.budget import Budget
 
@@ -53,7 +53,7 @@ def bill():
 
 async def talk(form, *turns):
     """Say *turns*; return what came of each: what was said, or None."""
-    trial = Trial(form)
+    trial = AgentChat(form)
     opinions = [await trial.say(turn) for turn in turns]
     return opinions, [opinion and opinion.opening for opinion in opinions]
 

@@ -6,6 +6,7 @@ import pytest
 from laws import each
 
 from turnbudget.agents.agent import PERSON, Context
+from turnbudget.agents.chat import AgentChat
 from turnbudget.agents.faq import Faq, Passage
 from turnbudget.agents.filling import wishes
 from turnbudget.agents.form import Form
@@ -13,7 +14,6 @@ from turnbudget.agents.handoff import Handoff
 from turnbudget.agents.lookup import Lookup
 from turnbudget.agents.slot import Slot
 from turnbudget.agents.smalltalk import Smalltalk
-from turnbudget.agents.trial import Trial
 from turnbudget.voice.call.responder import Said
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import SECOND
@@ -128,7 +128,7 @@ OPEN = [
 
 
 async def last(name, turns):
-    trial = Trial(form(name))
+    trial = AgentChat(form(name))
     return [await trial.say(turn) for turn in turns][-1]
 
 

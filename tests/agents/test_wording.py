@@ -8,9 +8,9 @@ import pytest
 from laws import each
 
 from turnbudget.agents.agent import Context, Foresees
+from turnbudget.agents.chat import AgentChat
 from turnbudget.agents.form import Form
 from turnbudget.agents.slot import Slot
-from turnbudget.agents.trial import Trial
 from turnbudget.voice.errors import ConfigError
 
 MOST = 24
@@ -50,7 +50,7 @@ def transfer(**more):
 
 
 async def after(form, *turns):
-    trial = Trial(form)
+    trial = AgentChat(form)
     opinions = [await trial.say(turn) for turn in turns]
     return trial.context, opinions[-1] if opinions else None
 

@@ -6,7 +6,7 @@ import asyncio
 
 from turnbudget.agents.agent import PERSON, Action, Opinion
 from turnbudget.council.actions import Done
-from turnbudget.council.dialogue import TELLINGS, Deed, Dialogue
+from turnbudget.council.dialogue import TELLINGS, ActionRun, Dialogue
 from turnbudget.voice.call.responder import Said
 
 
@@ -17,15 +17,15 @@ def done(result="", failure=""):
     return ended
 
 
-def deed(opening="Paid, {result}.", task=None, **more):
-    return Deed(
-        "key",
-        Action("pay", otherwise="That failed."),
-        opening,
-        "yes",
-        0,
-        0,
-        task or done("receipt 7"),
+def run(opening="Paid, {result}.", task=None, **more):
+    return ActionRun(
+        key="key",
+        action=Action("pay", otherwise="That failed."),
+        opening=opening,
+        said="yes",
+        exchange=0,
+        since=0,
+        task=task or done("receipt 7"),
         **more,
     )
 
@@ -34,32 +34,32 @@ def heard(*texts):
     return tuple(Said("agent", text) for text in texts)
 
 
-async def test_a_deed_is_told_with_its_result_or_its_failure_or_not_yet():
-    assert deed().told() == "Paid, receipt 7."
-    assert deed(task=done(failure="no funds")).told() == "That failed."
-    assert deed(task=asyncio.get_running_loop().create_future()).told() is None
+async def test_an_action_is_told_with_its_result_or_its_failure_or_not_yet():
+    assert run().told() == "Paid, receipt 7."
+    assert run(task=done(failure="no funds")).told() == "That failed."
+    assert run(task=asyncio.get_running_loop().create_future()).told() is None
 
 
-async def test_a_deed_counts_as_heard_by_half_of_its_words():
-    assert not deed().was_heard(())
-    assert not deed().was_heard(heard("One moment please.", "Paid,"))
-    assert deed().was_heard(heard("Paid, receipt"))
-    assert not deed().was_heard((Said("caller", "Paid, receipt 7."),))
+async def test_an_action_counts_as_heard_by_half_of_its_words():
+    assert not run().was_heard(())
+    assert not run().was_heard(heard("One moment please.", "Paid,"))
+    assert run().was_heard(heard("Paid, receipt"))
+    assert not run().was_heard((Said("caller", "Paid, receipt 7."),))
 
 
 async def test_words_heard_before_it_was_done_do_not_count():
-    late = deed()
+    late = run()
     late.since = 1
     assert not late.was_heard(heard("Paid, receipt 7."))
 
 
 async def test_signs_that_were_spoken_as_words_count():
     """The history holds what the voice said: "50 dollars" for "$50"."""
-    assert deed("Moved {result}.", done("$50 & 7%")).was_heard(heard("Moved 50 dollars and 7 percent."))
+    assert run("Moved {result}.", done("$50 & 7%")).was_heard(heard("Moved 50 dollars and 7 percent."))
 
 
-async def test_a_deed_that_is_never_recognised_is_not_told_for_ever():
-    assert deed(tellings=TELLINGS).was_heard(())
+async def test_an_action_that_is_never_recognised_is_not_told_for_ever():
+    assert run(tellings=TELLINGS).was_heard(())
 
 
 def test_to_look_changes_nothing():

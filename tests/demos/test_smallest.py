@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from turnbudget.agents.chat import AgentChat
 from turnbudget.agents.check import check_agent
-from turnbudget.agents.trial import Trial
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "demos" / "smallest.py"
@@ -40,7 +40,7 @@ def test_it_talks():
 
 @pytest.mark.parametrize("said", ["a table for four on friday", "i need a table for friday for four people"])
 async def test_it_takes_two_answers_at_once_and_the_cue_next_to_a_value_is_the_one_meant(said):
-    opinion = await Trial(runpy.run_path(str(FILE))["table"]).say(said)
+    opinion = await AgentChat(runpy.run_path(str(FILE))["table"]).say(said)
     assert opinion.opening == "A table for 4 on Friday. See you then!"
 
 

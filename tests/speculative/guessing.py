@@ -135,12 +135,14 @@ class Talk:
 
 
 @contextlib.asynccontextmanager
-async def talking(responder, *, voice=None, lore=None, ranks=None, second=None):
+async def talking(responder, *, voice=None, bank=None, ranks=None, second=None):
     """A call, until the block ends."""
     voice = voice or Voice()
     async with shelved(voice) as shared, Crew() as crew:
         shelf = shared.for_call()
-        speculation = Speculation(responder, shelf, BOUNDS, ranks or Ranks(), lore, second=second)
+        speculation = Speculation(
+            responder, shelf, bounds=BOUNDS, ranks=ranks or Ranks(), bank=bank, second=second
+        )
         speculation.begin(crew)
         yield Talk(speculation, crew, shelf, voice)
         speculation.hang_up()

@@ -11,7 +11,7 @@ from voices import Voice
 from turnbudget.speculative.bank.bank import Ending
 from turnbudget.speculative.bank.mine import mine
 from turnbudget.speculative.prepare import Ranks
-from turnbudget.speculative.speculation import Library, Lore
+from turnbudget.speculative.speculation import CallBank, SharedBank
 from turnbudget.voice.call.responder import Reply, Said
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS
@@ -94,9 +94,9 @@ async def test_where_the_bank_has_the_reply_nobody_else_is_asked_and_it_says_how
     """That a reply is known does not make the words whole: how many had ended there does."""
     bank = mine(calls(40))
     ending = Ending(span="turn", counts={TAXI.lower(): (ends, 20)})
-    lore = Lore(Library(structs.replace(bank, ending=(ending,)), 0.4, alone=True))
+    known = CallBank(SharedBank(structs.replace(bank, ending=(ending,)), 0.4, alone=True))
     responder = Answers(READY, delay_us=500 * MS)
-    async with talking(responder, lore=lore) as talk:
+    async with talking(responder, bank=known) as talk:
         talk.history.append(Said("agent", GREETING))
         ledger = await talk.say(TAXI)
         assert talk.silences(1)[-1] == silence
@@ -216,8 +216,8 @@ async def test_a_reply_of_two_sentences_was_foreseen_if_its_first_one_was():
 
 async def test_it_matches_by_what_we_said_last_and_not_when_the_caller_began():
     """CA-04: the question that was cut by the answer came after the caller had begun to speak."""
-    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
-    async with talking(Answers(READY), lore=lore) as talk:
+    known = CallBank(SharedBank(mine(calls(40)), 0.4, alone=True))
+    async with talking(Answers(READY), bank=known) as talk:
         talk.history.append(Said("agent", GREETING))
         talk.listening()
         assert talk.match("I would like to book a taxi").text.startswith("What day")
@@ -226,8 +226,8 @@ async def test_it_matches_by_what_we_said_last_and_not_when_the_caller_began():
 
 
 async def test_the_bank_says_whether_callers_go_on_from_here():
-    lore = Lore(Library(mine(calls(40)), 0.4, alone=True))
-    async with talking(Answers(READY), lore=lore) as talk:
+    known = CallBank(SharedBank(mine(calls(40)), 0.4, alone=True))
+    async with talking(Answers(READY), bank=known) as talk:
         talk.history.append(Said("agent", GREETING))
         talk.listening()
         await talk.pause("hello my name is mary", 10 * MS)

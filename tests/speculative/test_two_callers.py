@@ -53,7 +53,7 @@ class Caller:
         self.others = [told((number + step) % AT_ONCE) for step in (1, 7, 13)]
         self.crew = crew
         self.shelf = shared.for_call()
-        self.ahead = Speculation(self, self.shelf, BOUNDS, ranks)
+        self.ahead = Speculation(self, self.shelf, bounds=BOUNDS, ranks=ranks)
         self.ahead.begin(crew)
         self.heard = None
         self.steps = [

@@ -14,7 +14,7 @@ from turnbudget.speculative.bank import bank
 from turnbudget.speculative.prepare import Ranks
 from turnbudget.speculative.shelf.shelf import Shelf
 from turnbudget.speculative.shelf.store import Store
-from turnbudget.speculative.speculation import Library, Lore, Speculation
+from turnbudget.speculative.speculation import CallBank, SharedBank, Speculation
 from turnbudget.voice.asr.reference import Reference
 from turnbudget.voice.asr.scripted import ScriptedTranscriber
 from turnbudget.voice.call.bargein import Rules
@@ -69,7 +69,7 @@ class Studio:
     """Ends the engines, the last to be opened first."""
     shelf: Shelf | None
     """Replies rendered before they are asked for; ``None``: nothing is done ahead."""
-    library: Library | None = None
+    library: SharedBank | None = None
     """A reply bank, if the configuration names one."""
     ranks: Ranks = field(default_factory=Ranks)
     second: EndOfTurn | None = None
@@ -127,9 +127,11 @@ class Studio:
         """Return who works ahead for one call of *responder*."""
         if self.shelf is None:
             return None
-        lore = Lore(self.library) if self.library else None
+        bank = CallBank(self.library) if self.library else None
         shelf = self.shelf.for_call()
-        return Speculation(responder, shelf, self.endpointing, self.ranks, lore, second=self.second)
+        return Speculation(
+            responder, shelf, bounds=self.endpointing, ranks=self.ranks, bank=bank, second=self.second
+        )
 
     async def aclose(self) -> None:
         """End the engines."""
@@ -200,7 +202,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
         )
 
 
-def open_library(config: Config) -> Library | None:
+def open_library(config: Config) -> SharedBank | None:
     """Return the reply bank that *config* names; raises ConfigError.
 
     A council keeps account of the dialogue, so nothing may be answered past it.
@@ -208,7 +210,7 @@ def open_library(config: Config) -> Library | None:
     told = config.speculation
     if not told.bank:
         return None
-    return Library(bank.read(Path(told.bank)), told.threshold, alone=not config.council.open)
+    return SharedBank(bank.read(Path(told.bank)), told.threshold, alone=not config.council.open)
 
 
 async def open_shelf(

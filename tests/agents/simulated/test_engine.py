@@ -18,7 +18,7 @@ from turnbudget.agents.simulated.explain import constants
 from turnbudget.agents.simulated.hardware import Schedule, Speculation
 from turnbudget.agents.simulated.physics import Load, predict
 from turnbudget.agents.simulated.presets import PRESETS, instance
-from turnbudget.agents.simulated.scheduler import Ride, Scheduler
+from turnbudget.agents.simulated.scheduler import Scheduler, ServedRequest
 from turnbudget.agents.simulated.words import Script
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time import clock
@@ -135,10 +135,10 @@ def test_a_chunk_of_prefill_holds_up_the_others_by_so_much_and_once():
         served = replace(SMALL, schedule=Schedule(seats=8, chunk=chunk))
         given = []
         scheduler = Scheduler(served, 0, lambda ride: given.append((ride, ride.last_us)))
-        talker = Ride((BANK,), 64, ("x",) * 300, 0, FAR_US)
+        talker = ServedRequest((BANK,), 64, ("x",) * 300, 0, FAR_US)
         scheduler.add(talker)
         scheduler.settle(500 * MS)
-        scheduler.add(Ride((Message("user", "new"),), 4000, ("x",), 500 * MS, FAR_US))
+        scheduler.add(ServedRequest((Message("user", "new"),), 4000, ("x",), 500 * MS, FAR_US))
         scheduler.settle(FAR_US)
         instants = [at for ride, at in given if ride is talker]
         return sorted((late - early) / MS for early, late in pairwise(instants))
@@ -247,7 +247,7 @@ def test_a_step_costs_no_more_after_ten_thousand_requests():
     for number in range(10_000):
         scheduler.settle(number * 20 * MS)
         asked = (BANK, Message("user", f"{number} " + "x" * 6 * 100))
-        scheduler.add(Ride(asked, 250, ("x", "y"), number * 20 * MS, FAR_US))
+        scheduler.add(ServedRequest(asked, 250, ("x", "y"), number * 20 * MS, FAR_US))
     scheduler.settle(FAR_US)
     assert scheduler.statistics()["cached"] <= SMALL.kv_tokens
     kept = sum(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnbudget.council.remote.agent import WORKERS, Roll
+from turnbudget.council.remote.agent import WORKERS, Presence
 from turnbudget.council.remote.wire import Status
 from turnbudget.voice.time.clock import SECOND
 
@@ -14,58 +14,58 @@ def status(session=1, *, online=True, started="2026-01-01T00:00:00+00:00"):
 
 
 def test_a_worker_that_says_so_serves():
-    roll = Roll()
-    assert roll.note("bank", "w1", status(), 0)
-    assert roll.note("bank", "w2", status(), 0)
-    assert (roll.serving("bank", 0), roll.serving("shop", 0)) == (2, 0)
+    presence = Presence()
+    assert presence.note("bank", "w1", status(), 0)
+    assert presence.note("bank", "w2", status(), 0)
+    assert (presence.serving("bank", 0), presence.serving("shop", 0)) == (2, 0)
 
 
 def test_a_will_of_an_earlier_session_buries_nobody():
     """MQ-11: it arrives when its worker is long back."""
-    roll = Roll()
-    roll.note("bank", "w1", status(2), 0)
-    assert not roll.note("bank", "w1", status(1, online=False), 90)
-    assert roll.serving("bank", 90) == 1
-    roll.note("bank", "w2", status(1, started="2026-01-01T00:00:02+00:00"), 0)
-    assert not roll.note("bank", "w2", status(9, online=False), 90)
-    assert roll.serving("bank", 90) == 2
+    presence = Presence()
+    presence.note("bank", "w1", status(2), 0)
+    assert not presence.note("bank", "w1", status(1, online=False), 90)
+    assert presence.serving("bank", 90) == 1
+    presence.note("bank", "w2", status(1, started="2026-01-01T00:00:02+00:00"), 0)
+    assert not presence.note("bank", "w2", status(9, online=False), 90)
+    assert presence.serving("bank", 90) == 2
 
 
 def test_a_will_of_this_session_does():
-    roll = Roll()
-    roll.note("bank", "w1", status(), 0)
-    assert roll.note("bank", "w1", status(online=False), 1)
-    assert roll.vacant("bank", 1)
+    presence = Presence()
+    presence.note("bank", "w1", status(), 0)
+    assert presence.note("bank", "w1", status(online=False), 1)
+    assert presence.vacant("bank", 1)
 
 
 def test_a_worker_whose_heart_stopped_is_dead_whatever_the_broker_says():
     """MQ-11: no will came."""
-    roll = Roll()
-    roll.note("bank", "w1", status(), 0)
-    assert roll.serving("bank", 3 * BEAT) == 1
-    assert roll.vacant("bank", 3 * BEAT + 1)
-    roll.note("bank", "w1", status(), 4 * BEAT)
-    assert not roll.vacant("bank", 4 * BEAT)
+    presence = Presence()
+    presence.note("bank", "w1", status(), 0)
+    assert presence.serving("bank", 3 * BEAT) == 1
+    assert presence.vacant("bank", 3 * BEAT + 1)
+    presence.note("bank", "w1", status(), 4 * BEAT)
+    assert not presence.vacant("bank", 4 * BEAT)
 
 
 def test_of_a_seat_never_heard_of_nothing_is_known():
-    assert not Roll().vacant("bank", 0)
+    assert not Presence().vacant("bank", 0)
 
 
 def test_a_flood_of_made_up_workers_is_forgotten_when_they_are_gone():
-    roll = Roll()
+    presence = Presence()
     for worker in range(WORKERS):
-        roll.note("bank", str(worker), status(), 0)
-    roll.note("bank", "real", status(), 4 * BEAT)
-    assert len(roll._signs["bank"]) == 1
+        presence.note("bank", str(worker), status(), 0)
+    presence.note("bank", "real", status(), 4 * BEAT)
+    assert len(presence._signs["bank"]) == 1
 
 
 def test_after_a_lost_connection_only_who_speaks_again_is_believed():
     """MQ-01: a broker that comes back may have none of its subscribers yet."""
-    roll = Roll()
+    presence = Presence()
     for worker in ("w1", "w2"):
-        roll.note("bank", worker, status(), 0)
-    roll.doubt()
-    assert roll.vacant("bank", 1)
-    assert roll.note("bank", "w2", status(2), 2)
-    assert roll.serving("bank", 2) == 1
+        presence.note("bank", worker, status(), 0)
+    presence.doubt()
+    assert presence.vacant("bank", 1)
+    assert presence.note("bank", "w2", status(2), 2)
+    assert presence.serving("bank", 2) == 1

@@ -21,7 +21,7 @@ BUDGET_US: Final = 500 * MS
 NOTHING: Final = "(that is not my matter)"
 
 
-class Trial:
+class AgentChat:
     """A conversation with *agent*: every opinion it has is taken. Its actions are shown, not run."""
 
     def __init__(self, agent: Agent, facts: Mapping[str, str] | None = None) -> None:
@@ -60,7 +60,7 @@ def chat(agent: Agent, source: TextIO = sys.stdin, into: TextIO = sys.stdout) ->
 
 
 async def _chat(agent: Agent, source: TextIO, into: TextIO) -> None:
-    trial = Trial(agent)
+    trial = AgentChat(agent)
     for line in source:
         opinion = await trial.say(line)
         if opinion is None:

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from turnbudget.agents.kept import Kept
+from turnbudget.agents.prefetch import Prefetch
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.time.crew import Crew
@@ -36,7 +36,7 @@ class Work:
         self.closed.append(made)
 
     def begun(self, crew):
-        return Kept(self.make, self.close, crew)
+        return Prefetch(self.make, self.close, crew)
 
 
 async def test_what_was_made_is_there_for_whoever_takes_it_and_is_theirs_to_close():

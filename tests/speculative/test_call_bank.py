@@ -6,7 +6,7 @@ import pytest
 from spoken import ELSE, GREETING, calls
 
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.speculation import NAME, Library, Lore
+from turnbudget.speculative.speculation import NAME, CallBank, SharedBank
 
 DAY = "What day would you like the taxi?"
 BOOK = "I would like to book a taxi"
@@ -29,11 +29,11 @@ def bank():
 
 @pytest.fixture(scope="module")
 def library(bank):
-    return Library(bank, 0.4, alone=True)
+    return SharedBank(bank, 0.4, alone=True)
 
 
 def test_it_answers_by_itself_where_it_is_sure(library):
-    reply = Lore(library).reply(GREETING, BOOK, Noted())
+    reply = CallBank(library).reply(GREETING, BOOK, Noted())
     assert (reply.text, reply.by) == (DAY, NAME)
     assert "odds" in reply.because
 
@@ -41,30 +41,30 @@ def test_it_answers_by_itself_where_it_is_sure(library):
 @pytest.mark.parametrize("said", ["I would not like to book a taxi", "yes", "guten Tag", ""])
 def test_it_is_silent_where_it_is_not(library, said):
     """CA-01, CA-04."""
-    assert Lore(library).reply(GREETING, said, Noted()) is None
+    assert CallBank(library).reply(GREETING, said, Noted()) is None
 
 
 def test_beside_those_who_keep_account_of_the_dialogue_it_only_guesses(bank):
-    lore = Lore(Library(bank, 0.0, alone=False))
-    assert lore.reply(GREETING, BOOK, Noted()) is None
-    assert DAY in {likely.text for likely in lore.likely(GREETING, BOOK)}
+    known = CallBank(SharedBank(bank, 0.0, alone=False))
+    assert known.reply(GREETING, BOOK, Noted()) is None
+    assert DAY in {likely.text for likely in known.likely(GREETING, BOOK)}
 
 
 def test_what_announces_that_something_was_done_is_for_those_who_do_it(library):
     """TURN-09: "your taxi has been booked" books none."""
-    lore = Lore(library)
-    assert any("booked for monday" in likely.text.lower() for likely in lore.likely(DAY, "monday please"))
+    known = CallBank(library)
+    assert any("booked for monday" in likely.text.lower() for likely in known.likely(DAY, "monday please"))
     notes = Noted()
-    assert lore.reply(DAY, "monday please", notes) is None
+    assert known.reply(DAY, "monday please", notes) is None
     assert notes.took == ["no match"]
 
 
 def test_a_threshold_above_all_odds_lets_nothing_pass(bank):
-    assert Lore(Library(bank, 1.01, alone=True)).reply(GREETING, BOOK, Noted()) is None
+    assert CallBank(SharedBank(bank, 1.01, alone=True)).reply(GREETING, BOOK, Noted()) is None
 
 
 def test_guesses_come_with_odds_the_likeliest_first(library):
-    likely = Lore(library).likely(GREETING, "I would like to")
+    likely = CallBank(library).likely(GREETING, "I would like to")
     assert likely
     assert [one.odds for one in likely] == sorted((one.odds for one in likely), reverse=True)
     assert all(0 < one.odds <= 1 and one.because for one in likely)
@@ -72,7 +72,7 @@ def test_guesses_come_with_odds_the_likeliest_first(library):
 
 def test_what_one_caller_has_told_is_known_in_that_call_alone(library):
     """CA-03: and a guess tells it nothing."""
-    one, other = Lore(library), Lore(library)
+    one, other = CallBank(library), CallBank(library)
     one.likely(DAY, "sunday please")
     assert one._known == {}
     one.learn(DAY, "sunday please")
@@ -82,8 +82,8 @@ def test_what_one_caller_has_told_is_known_in_that_call_alone(library):
 
 
 def test_where_callers_end_is_asked_of_the_bank(library):
-    lore = Lore(library)
-    whole, begun = lore.ended(ELSE, "no that's all thank you"), lore.ended(GREETING, "I would like to")
+    known = CallBank(library)
+    whole, begun = known.ended(ELSE, "no that's all thank you"), known.ended(GREETING, "I would like to")
     assert whole > 0.8
     assert begun < 0.3
-    assert lore.ended(GREETING, "guten Tag") is None
+    assert known.ended(GREETING, "guten Tag") is None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class Prefetch(Generic[T]):
     """What *work* makes, which *close* closes unless it is taken."""
 
     def __init__(
