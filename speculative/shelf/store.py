@@ -117,7 +117,7 @@ class Store:
         self._file = self.folder / FILE
         self._base: sqlite3.Connection | None = None
         self._closing: weakref.finalize[[], Store] | None = None
-        """Closes the database where nobody has."""
+        """Closes the database, at the latest when nobody has this store any more."""
         self._inode = 0
         self._guard = threading.Lock()
         self._faults: deque[str] = deque(maxlen=64)
@@ -314,13 +314,10 @@ class Store:
         return base
 
     def _close(self) -> None:
-        base, self._base = self._base, None
-        if self._closing:
-            self._closing.detach()
-        if base:
+        closing, self._base, self._closing = self._closing, None, None
+        if closing:
             with contextlib.suppress(sqlite3.Error):
-                self._closing()
-            self._closing = None
+                closing()
 
     def _begin_anew(self, error: Exception) -> None:
         """Remove a database that is none, unless another process has begun anew already."""
