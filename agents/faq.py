@@ -90,7 +90,7 @@ class Faq:
         first, *others = split(passage.answer)
         because = f"BM25 {score:.2f} for {passage.question!r}"
         heard = plain(utterance)
-        whole = sure >= PLAIN and heard.over and asks(utterance, heard.words)
+        whole = sure >= PLAIN and heard.over and asks(utterance, heard.words, heard.language)
         rest = _each(others) if others else nothing()
         return Opinion(first, sure, because, rest=rest, completeness="whole" if whole else "unknown")
 

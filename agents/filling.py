@@ -18,6 +18,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.values.heard import cut
+from turnbudget.voice.language.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,37 +34,8 @@ _FEW: Final = 5
 """Words beside a single digit that say nothing else: "sorry it's seven"."""
 _TELLING: Final = 3
 """Digits that are enough to know a value said again."""
-_DENIES: Final = frozenset(
-    ("no", "no no", "no sorry", "no wait", "wait no", "wait", "i meant", "no actually")
-)
-_GENERAL: Final = frozenset(("confirm", "change"))
 _DICTATED: Final = frozenset(("digits", "spelling"))
-_HELP: Final = r"help(?: me)?(?: out)?(?: with (?:something|that|this))?"
-_ONLY_OPENS: Final = re.compile(
-    rf"\b(?:(?:can|could) you (?:please )?{_HELP}"
-    rf"|i(?: would|'d)? (?:need|want|like) (?:some |your |a little )?{_HELP}"
-    r"|i have a (?:question|problem)|(?:i'm|i am) calling because|(?:can|may|could) i ask(?: you)?"
-    r"|how are you(?: doing)?(?: today)?)\b"
-)
-"""What opens a call and wishes for nothing yet."""
-_WISH: Final = re.compile(
-    r"\b(?:(?:i|we)(?:'d| would) (?:\w+ )?(?:like|love|want|need)|would (?:also )?like (?:to|a|an|my|some)"
-    r"|(?:i|we) (?:also |just |really |actually |only )*(?:need|want|wanna|wish|have to|gotta|must)"
-    r"|(?:i'm|i am|we're) (?:\w+ )?(?:calling|trying|looking|hoping) (?:to|for|about)"
-    r"|(?:can|could|would|will|may) (?:you|i|we)|wondering (?:if|whether|what|when|how|about)"
-    r"|how (?:much|many|do|can)|what(?:'s| is| are| were)|when (?:do|are|is)"
-    r"|(?:let|help|give|tell|send|get|order|show) me|please)\b"
-)
-_COMMANDS: Final = re.compile(
-    r"^(?:(?:yes|yeah|hi|hello|hey|okay|well|so|and|also|um|just) )*(?:transfer|move|pay|check|reset|order|"
-    r"schedule|book|replace|cancel|change|make|show|tell|find|send|get|give|read|set up)\b"
-)
-_CORRECTS: Final = re.compile(r"\bnot\b|n't\b|\b(?:neither|instead of|rather than)\b")
-"""What makes an answer one half of a correction: "not my checking account"."""
-_ASKS: Final = re.compile(
-    r"\b(?:what|what's|when|where|where's|who|which|why|how|do you|does|did|can i|can you|could you|is there"
-    r"|are there|is it|are you|is the|are the|may i)\b"
-)
+_GENERAL: Final = frozenset(("confirm", "change"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +242,11 @@ class _Work:
             each = self._slot(name)
             if each is None or (each.slot.wordy and self.asked not in {name, *_GENERAL}):
                 continue
-            if answer and answer.slot.type == each.slot.type and heard.mends not in _DENIES:
+            if (
+                answer
+                and answer.slot.type == each.slot.type
+                and not heard.language.has("filling.denies", heard.mends)
+            ):
                 continue
             told = heard.last_words if each.slot.wordy else text
             reading = each.read(told, asked=True)
@@ -351,15 +327,18 @@ def repeats(text: str, values: Mapping[str, str]) -> bool:
     )
 
 
-def wishes(words: str) -> bool:
+def wishes(words: str, language: Language = ENGLISH) -> bool:
     """Say whether *words* ask for something, and do not only tell of it."""
-    told = _ONLY_OPENS.sub(" ", words)
-    return bool(_WISH.search(told) or _COMMANDS.match(told.strip()))
+    told = language.pattern("filling.only_opens").sub(" ", words)
+    return bool(
+        language.pattern("filling.wish").search(told)
+        or language.pattern("filling.commands").match(told.strip())
+    )
 
 
-def asks(utterance: str, words: str) -> bool:
+def asks(utterance: str, words: str, language: Language = ENGLISH) -> bool:
     """Say whether *utterance*, plainly *words*, is a question."""
-    return utterance.rstrip("\"'”’ ").endswith("?") or bool(_ASKS.search(words))
+    return utterance.rstrip("\"'”’ ").endswith("?") or bool(language.pattern("filling.asks").search(words))
 
 
 def settles(heard: Heard, filling: Filling, *, answers: bool, wish: bool) -> bool:
@@ -367,7 +346,9 @@ def settles(heard: Heard, filling: Filling, *, answers: bool, wish: bool) -> boo
 
     It *answers* what was asked, or it was taken for a *wish*, which it may yet only tell the story of.
     """
-    if not (answers and not _CORRECTS.search(heard.words)) and not (wish and wishes(heard.words)):
+    if not (answers and not heard.language.pattern("filling.corrects").search(heard.words)) and not (
+        wish and wishes(heard.words, heard.language)
+    ):
         return False
     if filling.growing or filling.partial or heard.taking_back:
         return False

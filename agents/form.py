@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +20,7 @@ from turnbudget.agents.values.heard import plain
 from turnbudget.agents.values.kinds import MISSING
 from turnbudget.agents.values.words import yes_no
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,16 +50,8 @@ LOST: Final = 0.2
 PATIENCE: Final = 2
 ZIP: Final = 5
 """So many digits of a value, said again, are a whole part of it: a zip code; of fewer there may come more."""
-LEFT: Final = "Okay, I have left that. Is there anything else I can help you with?"
 MOST: Final = 24
 """A text that could be filled with its choices in more ways than these is not foreseen."""
-_ANOTHER_WISH: Final = re.compile(
-    r"\b(?:i need|i want|i would|i'd|i lost|i have to|can you|could you|what|how|where|when)\b"
-)
-_ALSO: Final = re.compile(r"^(?:okay |and |yes )*(?:and|also|what about|how about|what is|what's)\b")
-_LEAVE: Final = re.compile(
-    r"\b(?:never ?mind|forget (?:it|about it)|cancel (?:that|it|this)|stop that)\b|^cancel$"
-)
 
 
 class Form:
@@ -74,12 +66,13 @@ class Form:
         begin: str = "",
         confirm: str = "",
         meanwhile: str = "",
-        done: str = "That is done. Is there anything else I can help you with?",
-        settled: str = "That is all set. Is there anything else I can help you with?",
-        change: str = "What should I change?",
+        done: str | None = None,
+        settled: str | None = None,
+        change: str | None = None,
         action: str = "",
         otherwise: str = "",
         confidence: float = STARTED,
+        language: Language = ENGLISH,
     ) -> None:
         """Make a form called *name*.
 
@@ -89,11 +82,12 @@ class Form:
         arguments; *meanwhile* is said before that begins (an echo of what was understood), *done* behind
         it, ``{result}`` in it is what the action returns, *otherwise* what is said if it fails. ``{slot}``
         in any of them is that slot as it is spoken. *settled* answers a caller who repeats what has been
-        done. Raises ConfigError, one line.
+        done. What is not given is said as the *language* says it. Raises ConfigError, one line.
         """
         self.name = name
         self._where = f"agent {name}"
-        self._slots = prepared(slots, self._where)
+        self._language = language
+        self._slots = prepared(slots, self._where, language)
         self._trigger = patterns(trigger, self._where)
         if not self._trigger:
             raise ConfigError("a form has no trigger", where=self._where, remedy='say trigger = ["..."]')
@@ -103,18 +97,19 @@ class Form:
             begin=begin,
             confirm=confirm,
             meanwhile=meanwhile,
-            done=done,
-            settled=settled,
-            change=change,
+            done=language.says("done") if done is None else done,
+            settled=language.says("settled") if settled is None else settled,
+            change=language.says("change") if change is None else change,
             action=action,
             otherwise=otherwise,
+            language=language,
         )
         self._says.check(self._where)
         self._confidence = confidence
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
         """Return the next question, or the action; ``None`` if the caller means something else."""
-        return self.consider(plain(utterance), context)
+        return self.consider(plain(utterance, self._language), context)
 
     def consider(self, heard: Heard, context: Context) -> Opinion | None:
         """Return the opinion on what was *heard*; a subclass that must wait for something awaits it first."""
@@ -126,7 +121,7 @@ class Form:
         if before.done:
             before = FormProgress() if started else before
         mine = before.open and self._asked(before, context)
-        if mine and _LEAVE.search(heard.words):
+        if mine and heard.language.pattern("form.leave").search(heard.words):
             return self._left()
         if before.done:
             return self._again(heard, before)
@@ -162,7 +157,7 @@ class Form:
                 return self._confidence
             # "check my account, I'm sorry, I need a checkbook" takes the account back; "move 50 from
             # checking, sorry, savings" does not take back the move.
-            taken_back = _ANOTHER_WISH.search(heard.last_words)
+            taken_back = heard.language.pattern("form.another_wish").search(heard.last_words)
             return min(TAKEN_BACK, self._confidence) if taken_back else self._confidence
         return 0.0
 
@@ -223,7 +218,11 @@ class Form:
         missing = next((slot.name for slot in self._slots if slot.required and slot.name not in values), "")
         if missing:
             begin = "" if progress.asking else self._says.begin
-            mended = f"Okay, {{{filling.corrected}}}." if filling.corrected else ""
+            mended = (
+                self._language.says("corrected").replace("{value}", f"{{{filling.corrected}}}")
+                if filling.corrected
+                else ""
+            )
             said = " ".join(filter(None, (begin, mended, self._ask(missing))))
             because = f"{because}; {missing} is missing"
             return self._opinion(said, progress.asks(missing), sure, because, whole=whole)
@@ -243,7 +242,7 @@ class Form:
         whole = settles(heard, filling, answers=True, wish=False)
         if filling.changed:
             return self._next(filling, SURE, whole=whole)
-        said = yes_no(heard.words)
+        said = yes_no(heard.words, language=heard.language)
         if said and said.value == "no":
             return self._opinion(
                 self._says.change, before.asks(CHANGE), SURE, "not confirmed", whole=heard.over
@@ -256,7 +255,12 @@ class Form:
         self, heard: Heard, known: FormProgress, started: float, *, mine: bool, whole: bool
     ) -> Opinion | None:
         """Return what to say to words that fill no slot."""
-        if mine and known.asking == CHANGE and (said := yes_no(heard.words)) and said.value == "no":
+        if (
+            mine
+            and known.asking == CHANGE
+            and (said := yes_no(heard.words, language=heard.language))
+            and said.value == "no"
+        ):
             return self._left()
         if started:
             return self._next(Filling(known), started, whole=whole)
@@ -267,7 +271,7 @@ class Form:
     def _puzzled(self, before: FormProgress, ask: str) -> Opinion:
         state = before.missed()
         slot = next((slot for slot in self._slots if slot.name == before.asking), None)
-        again = slot.again if slot and slot.again else puzzled(ask)
+        again = slot.again if slot and slot.again else puzzled(ask, self._language)
         sure = PUZZLED if state.misses <= PATIENCE else LOST
         return self._opinion(again, state, sure, f"nothing for {before.asking}, {state.misses} times")
 
@@ -283,12 +287,12 @@ class Form:
             whole = sum(letter.isdigit() for letter in heard.text) >= ZIP
             return self._opinion(self._says.settled, before, RESUMED, "said again", whole=whole)
         whole = all(slot.name in values for slot in self._slots if slot.required)
-        if filling.new and whole and (heard.mends or _ALSO.search(heard.words)):
+        if filling.new and whole and (heard.mends or heard.language.pattern("form.also").search(heard.words)):
             return self._next(filling, RESUMED)
         return None
 
     def _left(self) -> Opinion:
-        return self._opinion(LEFT, FormProgress(), SURE, "the caller wants it no more")
+        return self._opinion(self._language.says("left"), FormProgress(), SURE, "the caller wants it no more")
 
     def _ask(self, slot: str) -> str:
         return next(each.ask for each in self._slots if each.name == slot)
@@ -327,6 +331,7 @@ class FormTexts:
     change: str
     action: str
     otherwise: str
+    language: Language
 
     def check(self, where: str) -> None:
         """Raise ConfigError for texts that need an action where there is none, or a result before it."""
@@ -364,24 +369,33 @@ class FormTexts:
 
     def asks(self, ask: str, again: str) -> tuple[str, ...]:
         """Return the ways a question is put: at first, later, and once more to whom we did not understand."""
-        return tuple(filter(None, (f"{self.begin} {ask}" if self.begin else "", ask, again or puzzled(ask))))
+        return tuple(
+            filter(
+                None, (f"{self.begin} {ask}" if self.begin else "", ask, again or puzzled(ask, self.language))
+            )
+        )
 
     def fixed(self, slots: Sequence[Ready]) -> tuple[str, ...]:
         """Return the texts that hold no caller's data; a choice is none, for all of them are foreseen."""
         otherwise = self.otherwise or Action("").otherwise
         texts = [
             *(text for slot in slots if slot.ask for text in self.asks(slot.ask, slot.again)),
-            *(self.meanwhile, self.done, self.confirm, puzzled(self.confirm) if self.confirm else ""),
-            *(text for slot in slots for text in MISSING.get(slot.slot.type, ())),
-            *((self.change, puzzled(self.change)) if self.confirm else ()),
-            *(self.settled, otherwise if self.action else "", LEFT),
+            *(
+                self.meanwhile,
+                self.done,
+                self.confirm,
+                puzzled(self.confirm, self.language) if self.confirm else "",
+            ),
+            *(self.language.says(name) for slot in slots for name in MISSING.get(slot.slot.type, ())),
+            *((self.change, puzzled(self.change, self.language)) if self.confirm else ()),
+            *(self.settled, otherwise if self.action else "", self.language.says("left")),
         ]
         return tuple(dict.fromkeys(each for text in texts if text for each in _chosen(text, slots)))
 
 
-def puzzled(ask: str) -> str:
+def puzzled(ask: str, language: Language = ENGLISH) -> str:
     """Return *ask*, put to a caller whose answer was not understood."""
-    return f"Sorry, I didn't get that. {ask}"
+    return language.says("puzzled").replace("{ask}", ask)
 
 
 def _chosen(text: str, slots: Sequence[Ready]) -> Iterator[str]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.agent import PERSON, Action, Opinion
-from turnbudget.agents.phrases import any_of, found, patterns
+from turnbudget.agents.phrases import found, patterns
 from turnbudget.agents.values.heard import plain
 from turnbudget.agents.values.words import yes_no
+from turnbudget.voice.language.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,32 +17,6 @@ if TYPE_CHECKING:
     from turnbudget.agents.agent import Context
     from turnbudget.voice.time.budget import Budget
 
-_PERSON: Final = any_of(
-    "person | human | someone | somebody | representative | rep | agent | operator | supervisor | manager",
-    "adviser | advisor | human being",
-)
-_ASK: Final = any_of(
-    "speak | talk | connect me | transfer me | put me through | get me | switch me | put me on"
-)
-_LIVE: Final = any_of("a | an | the | your | some | real | live | actual | human | other | different")
-_WANTS: Final = any_of("can i | could i | i | want | need | have | get | please | to")
-ASKS: Final = (
-    rf"\b{_ASK} (?:to |with |over )*(?:{_LIVE} )*{_PERSON}\b",
-    rf"^(?:{_WANTS} |{_LIVE} )*{_PERSON}(?: please)?$",
-    rf"\b{_WANTS} (?:a |an )?(?:real |live |actual )+{_PERSON}\b",
-    r"\bcustomer (?:service|care|support)\b",
-)
-_BAD: Final = any_of(
-    "ridiculous | useless | unacceptable | terrible | horrible | awful | a joke | stupid | bullshit",
-    "not helping | outrageous",
-)
-ANGRY: Final = (
-    rf"\b(?:this is|that's|you're|you are|it's) (?:so |really |absolutely |completely |just )*{_BAD}\b",
-    r"\b(?:fed up|sick of this|waste of (?:my )?time|damn|goddamn|fuck\w*|bullshit|asshole|piss\w* off)\b",
-    r"\b(?:already|just) (?:told|gave) you\b.*\b(?:times|already|again)\b|\bhow many times\b",
-    r"\byou(?:'re| are) not (?:listening|understanding|hearing)\b",
-    r"\byou (?:don't|do not|never) (?:understand|listen)\b",
-)
 SURE: Final = 0.95
 ANGER: Final = 0.85
 FAILED: Final = 0.7
@@ -57,12 +32,13 @@ class Handoff:
         name: str = "handoff",
         *,
         to: str = "operator",
-        say: str = "I'll connect you to a person who can help. One moment, please.",
-        sorry: str = "I'm sorry about that. I'll connect you to a person who can help.",
+        say: str = "",
+        sorry: str = "",
         asks: Sequence[str] = (),
         angry: Sequence[str] = (),
         times: int = TIMES,
         action: str = "",
+        language: Language = ENGLISH,
     ) -> None:
         """Transfer *to* there, saying *say*, or *sorry* if things went wrong.
 
@@ -72,23 +48,28 @@ class Handoff:
         where = f"agent {name}"
         self.name = name
         self._to = to
-        self._say = say
-        self._sorry = sorry
-        self._asks = patterns((*ASKS, *asks), where)
-        self._angry = patterns((*ANGRY, *angry), where)
+        self._language = language
+        self._say = say or language.says("person")
+        self._sorry = sorry or language.says("sorry_person")
+        self._asks = patterns((*language.sources("handoff.asks"), *asks), where)
+        self._angry = patterns((*language.sources("handoff.angry"), *angry), where)
         self._times = times
         self._action = action
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:  # noqa: ARG002 - it never waits
         """Return a transfer, ``None`` if there is no need."""
-        heard = plain(utterance)
+        heard = plain(utterance, self._language)
         words = heard.words
         if found(self._asks, words):
             reason = "asks for a person"
             return self._transfer(utterance, context, self._say, SURE, reason, whole=heard.over)
         if found(self._angry, words):
             return self._transfer(utterance, context, self._sorry, ANGER, "is angry")
-        if context.expects == PERSON and (said := yes_no(words)) and said.value == "yes":
+        if (
+            context.expects == PERSON
+            and (said := yes_no(words, language=self._language))
+            and said.value == "yes"
+        ):
             reason = "takes the offer of a person"
             return self._transfer(utterance, context, self._say, SURE, reason, whole=heard.over)
         misses = self._misses(context)

@@ -11,6 +11,7 @@ from turnbudget.agents.phrases import patterns
 from turnbudget.agents.values.kinds import WORDY, reader
 from turnbudget.agents.values.numbers import grouped
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,20 +43,20 @@ class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     speak: str = "{value}"
     digits: int = 0
 
-    def reader(self, where: str) -> Reader:
+    def reader(self, where: str, language: Language = ENGLISH) -> Reader:
         """Return what reads it; raises ConfigError."""
         choices = self.choices if isinstance(self.choices, dict) else dict.fromkeys(self.choices, ())
-        return reader(self.type, choices, self.digits, where)
+        return reader(self.type, choices, self.digits, where, language)
 
     @property
     def wordy(self) -> bool:
         """Whether it is read from words, not from digits."""
         return self.type in WORDY
 
-    def spoken(self, value: str) -> str:
+    def spoken(self, value: str, language: Language = ENGLISH) -> str:
         """Return *value* as it is spoken."""
         if self.type == "amount":
-            value = "1 dollar" if value == "1" else f"{value} dollars"
+            value = f"{value} {language.says('dollar' if value == '1' else 'dollars')}"
         elif self.type in {"phone", "digits"}:
             value = grouped(value)
         elif self.type == "time":
@@ -71,6 +72,7 @@ class Ready(msgspec.Struct, frozen=True):
     slot: Slot
     read: Reader
     cue: re.Pattern[str] | None
+    language: Language = ENGLISH
 
     @property
     def name(self) -> str:
@@ -87,6 +89,10 @@ class Ready(msgspec.Struct, frozen=True):
         """How to ask once more."""
         return self.slot.again
 
+    def spoken(self, value: str) -> str:
+        """Return *value* as it is spoken."""
+        return self.slot.spoken(value, self.language)
+
     @property
     def required(self) -> bool:
         """Whether it must be known."""
@@ -98,7 +104,7 @@ class Ready(msgspec.Struct, frozen=True):
         return self.slot.shared
 
 
-def prepared(slots: Sequence[Slot], where: str) -> tuple[Ready, ...]:
+def prepared(slots: Sequence[Slot], where: str, language: Language = ENGLISH) -> tuple[Ready, ...]:
     """Return *slots* ready to be read; raises ConfigError for one that means nothing."""
     ready: list[Ready] = []
     for slot in slots:
@@ -110,14 +116,14 @@ def prepared(slots: Sequence[Slot], where: str) -> tuple[Ready, ...]:
         if slot.required and not slot.ask.strip():
             raise ConfigError("there is no question for it", where=here, remedy='say ask = "..."')
         cues = patterns(slot.cues, here)
-        cue = re.compile(rf"\b(?:{'|'.join(each.pattern for each in cues)})\b") if cues else None
-        ready.append(Ready(slot, slot.reader(here), cue))
+        cue = language.bounded(rf"\b(?:{'|'.join(each.pattern for each in cues)})\b") if cues else None
+        ready.append(Ready(slot, slot.reader(here, language), cue, language))
     return tuple(ready)
 
 
 def filled(text: str, slots: Sequence[Ready], values: Mapping[str, str]) -> str:
     """Return *text* with ``{slot}`` as that slot is spoken; what is not known stays as it stands."""
-    speaking = {each.name: each.slot for each in slots}
+    speaking = {each.name: each for each in slots}
 
     def instead(found: re.Match[str]) -> str:
         name = found[1]

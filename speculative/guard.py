@@ -1,6 +1,6 @@
 """Two caller sentences may share a reply only if nothing that could turn a meaning is in one of them alone.
 
-What may differ is written in ``words.toml``; all else has to be said in the same words and the same order.
+What may differ is written in ``meanings.toml``; all else has to be said in the same words and the same order.
 Each sentence is brought to one form, and two may share a reply if their forms are equal. So the guard is
 symmetric, a "not", a number or a day in one of them is enough for a no, and so is what is not understood.
 It knows nothing of the talk so far: "yes" to another question has to be told apart by the state.
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.speculative.wording import KINDS, UNDERSTOOD, Words, form, words_of
 from turnbudget.voice.language.text import same
+from turnbudget.voice.language.wording import KINDS, UNDERSTOOD, Words, form, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -36,7 +36,7 @@ ROOMS = {
     ),
     "agents": ("phrases", "values", "backends", "simulated", "*"),
     "council": ("*", "remote"),
-    "speculative": ("wording", "guard", "bank", "shelf", "*"),
+    "speculative": ("guard", "bank", "shelf", "*"),
     "turnbudget": (
         "pages",
         "runs",

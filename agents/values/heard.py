@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.voice.language.language import ENGLISH, Language
 from turnbudget.voice.language.numbers import read_numbers
 from turnbudget.voice.language.openend import open_end
 from turnbudget.voice.language.text import spoken
@@ -22,35 +23,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.language.openend import OpenEnd
 
 _BRACKETED: Final = re.compile(r"\((\d+)\)")
-_BROKEN: Final = re.compile(r"\b[\w']+~|\b\w+-(?=\s|$)")
-_MONEY: Final = re.compile(r"\$ ?(\d[\d,]*(?:\.\d+)?)")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _GROUPS: Final = re.compile(r"\b(\d{3})[-.](\d{3,4})(?:[-.](\d{4}))?\b")
-_HALF_DAY: Final = re.compile(r"\b([ap])\. ?m\b\.?")
-_HALF_DAY_BEHIND: Final = re.compile(r"(?<=\d) ?([ap])m\b")
-_PUNCTUATION: Final = re.compile(r"[^\w' .:/]|_")
 _LOOSE: Final = re.compile(r"(?<!\d)[.:/]|[.:/](?!\d)|(?<!\w)'|'(?!\w)")
-_FILLERS: Final = re.compile(r"\b(?:u+h+m*|u+m+|e+r+m*|a+h+|h+m+|mm+)\b")
 _HALT: Final = " , "
 """What stands for a filler between two numbers, which are then two."""
-_WITHIN_CARDINAL: Final = re.compile(
-    r"\b(hundred|thousand|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|and) ,(?= )"
-)
-_AGAIN: Final = re.compile(r"\b([a-z']{2,}(?: [a-z']{2,})??)(?: \1\b)+")
-_A_HUNDRED: Final = re.compile(r"\ba (?=hundred\b|thousand\b)")
-_LETTER_O: Final = re.compile(r"\bo\b(?!'? ?clock)")
-_MENDS: Final = re.compile(
-    r"\b(?:no wait|wait no|no no|no sorry|no actually|i mean|i meant|scratch that|make that|i'm sorry"
-    r"|im sorry|sorry|excuse me|actually|correction|rather|no|wait)\b"
-)
-_NUMBERS: Final = frozenset(
-    (
-        *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-        *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-        *("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "oh"),
-        *("double", "triple"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +44,8 @@ class Heard:
     """The mending that the utterance begins with, such as "no" or "actually"; '' if none."""
     ends: OpenEnd | None = None
     """How it ends openly; ``None`` if it does not."""
+    language: Language = ENGLISH
+    """The language it is in."""
 
     @property
     def over(self) -> bool:
@@ -80,40 +59,60 @@ class Heard:
 
 
 @lru_cache(maxsize=512)
-def plain(text: str) -> Heard:
+def plain(text: str, language: Language = ENGLISH) -> Heard:
     """Return *text* made plain."""
+    once = partial(_once, language)
     said = spoken(_BRACKETED.sub(r" \1 ", text.replace("’", "'").lower()))
-    said = _MONEY.sub(r"\1 dollars", _BROKEN.sub(" ", said))
+    said = language.pattern("heard.money").sub(
+        rf"\1 {language.word('signs.dollars')}", language.pattern("heard.broken").sub(" ", said)
+    )
     said = _THOUSANDS.sub("", said)
     said = _GROUPS.sub(lambda found: " ".join(filter(None, found.groups())), said)
-    said = _HALF_DAY.sub(r"\1 m", said).replace("%", " percent ").replace("&", " and ")
-    said = _LOOSE.sub(" ", _PUNCTUATION.sub(" ", said))
-    halting = " ".join(_FILLERS.sub(_HALT, said).split())
-    halting = _HALF_DAY_BEHIND.sub(r" \1 m", _AGAIN.sub(_once, halting))
+    said = (
+        language.pattern("heard.half_day")
+        .sub(r"\1 m", said)
+        .replace("%", f" {language.word('signs.percent')} ")
+    )
+    said = said.replace("&", f" {language.word('signs.and')} ")
+    said = _LOOSE.sub(" ", language.outside("' .:/").sub(" ", said))
+    halting = " ".join(language.pattern("heard.fillers").sub(_HALT, said).split())
+    halting = language.pattern("heard.half_day_behind").sub(
+        r" \1 m", language.pattern("heard.again").sub(once, halting)
+    )
     words = " ".join(halting.replace(_HALT.strip(), " ").split())
-    words, digits = _AGAIN.sub(_once, words), _digits(halting)
-    begins = _MENDS.match(words)
+    words, digits = language.pattern("heard.again").sub(once, words), _digits(halting, language)
+    begins = language.pattern("heard.mends").match(words)
     return Heard(
         words,
         digits,
-        tuple(part.strip() for part in _MENDS.split(digits)),
-        _MENDS.split(words)[-1].strip(),
+        tuple(part.strip() for part in language.pattern("heard.mends").split(digits)),
+        language.pattern("heard.mends").split(words)[-1].strip(),
         begins[0] if begins else "",
-        open_end(text),
+        open_end(text, language),
+        language,
     )
 
 
-def _digits(said: str) -> str:
+def _digits(said: str, language: Language) -> str:
     """Return *said* with its numbers as digits; a halt stays only between two of them."""
-    said = _WITHIN_CARDINAL.sub(r"\1", _LETTER_O.sub("oh", _A_HUNDRED.sub("one ", said)))
-    digits = _HALF_DAY_BEHIND.sub(r" \1 m", read_numbers(said))
+    said = language.pattern("heard.within_cardinal").sub(
+        r"\1",
+        language.pattern("heard.letter_o").sub(
+            language.word("heard.zeros"),
+            language.pattern("heard.a_hundred").sub(language.word("heard.one"), said),
+        ),
+    )
+    digits = language.pattern("heard.half_day_behind").sub(r" \1 m", read_numbers(said, language, point=True))
     digits = re.sub(r"(?<!\d) ?,|^,|,(?! ?\d)", " ", digits)
     return " ".join(digits.split())
 
 
-def _once(found: re.Match[str]) -> str:
+def _once(language: Language, found: re.Match[str]) -> str:
     """Return a stuttered word once; numbers are dictated, not stuttered."""
-    return found[0] if set(found[1].split()) & _NUMBERS else found[1]
+    numbers = (
+        language.has("number.words", word) or language.has("heard.zeros", word) for word in found[1].split()
+    )
+    return found[0] if any(numbers) else found[1]
 
 
 def cut(text: str, spans: Iterable[tuple[int, int]]) -> str:

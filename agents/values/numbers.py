@@ -7,46 +7,49 @@ from dataclasses import dataclass
 from typing import Final
 
 from turnbudget.agents.values.reading import Reading
+from turnbudget.voice.language.language import ENGLISH, Language
 
-_UNIT: Final = r"(?:dollars?|bucks?|usd|euros?|pounds?)"
-_AMOUNT: Final = re.compile(
-    rf"\b(\d+(?:\.\d+)?) {_UNIT}(?: (?:and )?(\d{{1,2}}) cents?)?|\b(\d{{1,2}}) cents?\b"
-)
-_MOVED: Final = re.compile(
-    r"\b(?:transfer|move|send|pay|deposit|withdraw|amount (?:is|of)|sum of) (?:of )?([1-9]\d*(?:\.\d+)?)\b"
-)
-_BARE: Final = re.compile(r"(?<![\w/:.])([1-9]\d*(?:\.\d+)?)(?![\w/:]| ?percent)")
+_LONGEST_AMOUNT: Final = 9
 _NUMBER: Final = re.compile(r"(?<![\w/:])(\d+(?:\.\d+)?)(?![\w/:])")
 _RUN: Final = re.compile(r"(?<![\w/:.])\d+(?![\w/:])")
-_SOUND_ALIKES: Final = (
-    (re.compile(r"(?<=\d )(?:for|fore)(?= \d|$)"), "4"),
-    (re.compile(r"(?<=\d )(?:to|too)(?= \d|$)"), "2"),
-    (re.compile(r"(?<=\d )won(?= \d|$)"), "1"),
-    (re.compile(r"(?<=\d )ate(?= \d|$)"), "8"),
-    (re.compile(r"(?<=\d )(?:oh|o|owe)(?= \d|$)"), "0"),
-)
-_LONGEST_AMOUNT: Final = 9
-TOO_MANY: Final = "I got too many digits. Could you say the whole number once more, please?"
 TELEPHONE: Final = 10
 """Digits of a North American number without its country code."""
 
 
-def amount(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def amount(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read an amount of money: "135", "19.50"."""
-    found = _last(_AMOUNT, text) or _last(_MOVED, text) or (_last(_BARE, text) if asked else None)
+    found = (
+        _last(language.pattern("amounts.amount"), text)
+        or _last(language.pattern("amounts.moved"), text)
+        or (_last(language.pattern("amounts.bare"), text) if asked else None)
+    )
     if not found:
         return None
     whole = found[1] or "0"
-    cents = (found[2] or found[3]) if found.re is _AMOUNT else None
+    cents = (found[2] or found[3]) if found.re is language.pattern("amounts.amount") else None
     if len(whole.partition(".")[0]) > _LONGEST_AMOUNT:
         return None
     value = f"{float(whole) + int(cents or 0) / 100:.2f}".removesuffix(".00")
-    unit = "dollar" if value == "1" else "dollars"
-    start = found.start(1) if found.re is _MOVED else found.start()
-    return Reading(value, f"{value} {unit}", start, found.end(), whole=found.re is _AMOUNT)
+    unit = language.says("dollar" if value == "1" else "dollars")
+    start = found.start(1) if found.re is language.pattern("amounts.moved") else found.start()
+    return Reading(
+        value, f"{value} {unit}", start, found.end(), whole=found.re is language.pattern("amounts.amount")
+    )
 
 
-def number(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def number(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,  # noqa: ARG001 - a Reader
+) -> Reading | None:
     """Read a plain number, if one was asked for: "3", "2.5"."""
     found = _last(_NUMBER, text) if asked else None
     if not found:
@@ -60,12 +63,13 @@ class Digits:
     """Reads a number that is a name, digit by digit, of *length* digits (0: any), across several turns."""
 
     length: int = 0
+    language: Language = ENGLISH
 
     def __call__(self, text: str, *, asked: bool = False, before: str = "") -> Reading | None:
         """Return the digits, leading zeros kept."""
         if asked:
-            for sound, digit in _SOUND_ALIKES:
-                text = sound.sub(digit, text)
+            alike = self.language.numbers.alike
+            text = self.language.pattern("amounts.alike").sub(lambda found: alike[found[0]], text)
         runs = list(_RUN.finditer(text))
         if not runs:
             return None
@@ -86,9 +90,16 @@ class Digits:
             digits = "".join(said)
             digits = digits[-self.length :] if len(digits) % self.length == 0 else ""
             return Reading(
-                digits, grouped(digits), start, end, "" if digits else TOO_MANY, whole=bool(digits)
+                digits,
+                grouped(digits),
+                start,
+                end,
+                "" if digits else self.language.says("too_many_digits"),
+                whole=bool(digits),
             )
-        return Reading(digits, grouped(digits), start, end, f"{' '.join(digits)}. Go on, please.")
+        return Reading(
+            digits, grouped(digits), start, end, f"{' '.join(digits)}. {self.language.says('go_on')}"
+        )
 
     def _whole(self, digits: str) -> bool:
         """Say whether *digits* are all there: no North American number begins with its country's 1."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
-_LEFT_BEHIND: Final = re.compile(r" *(?:\||(?:please|thank you|thanks)\b)")
-"""What ends a value: thanks, or another value that was taken out."""
+from turnbudget.voice.language.language import ENGLISH, Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +28,9 @@ class Reading:
         """Say whether nothing stands behind it in *text*, in which it was found."""
         return not text[self.end :].strip()
 
-    def grows(self, text: str) -> bool:
+    def grows(self, text: str, language: Language = ENGLISH) -> bool:
         """Say whether words may follow *text* that would be part of it: not if it is whole or left behind."""
-        return not self.whole and not _LEFT_BEHIND.match(text, self.end)
+        return not self.whole and not language.pattern("reading.left_behind").match(text, self.end)
 
 
 class Reader(Protocol):

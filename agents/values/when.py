@@ -7,88 +7,68 @@ from datetime import date, timedelta
 from typing import Final
 
 from turnbudget.agents.values.reading import Reading
+from turnbudget.voice.language.language import ENGLISH, Language
 
-DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-MONTHS: Final = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_ORDINALS: Final = (
-    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-    *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
-    *("eighteenth", "nineteenth", "twentieth"),
-)
-_ORDINAL_VALUES: Final = {word: value for value, word in enumerate(_ORDINALS, 1)} | {"thirtieth": 30}
-_NTH: Final = rf"(?:(20|30) )?({'|'.join(sorted(_ORDINAL_VALUES, key=len, reverse=True))})"
-_NUMBERED: Final = rf"(?:{_NTH}|(\d{{1,2}})(?:st|nd|rd|th)?)"
-_MONTH: Final = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
-_YEAR: Final = r"(?:(?: of)?(?: the year)? (20\d\d))?"
-
-_WEEKDAY: Final = re.compile(
-    rf"\b(?:(next|this|this coming|coming) )?({'|'.join(DAYS)}|mon|tues?|wed|thurs?|thu|fri|sat|sun)s?\b"
-)
-_RELATIVE: Final = re.compile(r"\b(day after tomorrow|tomorrow|today|tonight)\b")
-_MONTH_DAY: Final = re.compile(rf"\b{_MONTH} (?:the )?{_NUMBERED}\b{_YEAR}")
-_DAY_MONTH: Final = re.compile(rf"\b{_NUMBERED} (?:of )?{_MONTH}\b{_YEAR}")
-_SLASHED: Final = re.compile(r"\b(\d{1,2})/(\d{1,2})(?:/(\d{4}))?\b")
-_THE_NTH: Final = re.compile(rf"\bthe {_NTH}\b")
-
-_CLOCK: Final = re.compile(
-    r"(?<![\d:/.])(\d{1,2}):?(\d{2})?(?: o'?clock)?(?:(?: in the| at)? ([ap]) ?m\b"
-    r"| (?:in the|this|at) (morning|afternoon|evening|night)\b| (o'?clock)\b)"
-)
-_AT: Final = re.compile(
-    r"\bat (\d{1,2}):?(\d{2})?(?=$| (?:on|if|or|and|please|for|would|works|today|tomorrow|next|this)\b| \|)"
-)
-_COLON: Final = re.compile(r"(?<![\d:/.])(\d{1,2}):(\d{2})(?![\d:])")
-_PAST: Final = re.compile(
-    r"\b(half|a? ?quarter|\d{1,2})(?: minutes)? (past|after|to|till|before) (\d{1,2})\b(?: ([ap]) m\b)?"
-)
-_NAMED: Final = re.compile(r"\b(?:12 )?(noon|midday|midnight)\b")
-_BARE: Final = re.compile(r"(?<![\d:/.])(\d{1,2}):?(\d{2})?(?![\d:/.])")
+_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 _FIRST_HOUR: Final = 7
 """Hours without half of the day are those of a working day: from 7 on it is morning."""
 _NOON: Final = 12
 
 
-def day(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def day(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read a day: "Monday", "next Friday", "tomorrow", "June 3", "June 3, 2027", "the 3rd"."""
-    found = [_dated(text), _weekday(text), _relative(text)]
+    found = [_dated(text, language), _weekday(text, language), _relative(text, language)]
     if asked:
-        found.append(_nth(text))
+        found.append(_nth(text, language))
     return next((reading for reading in found if reading), None)
 
 
-def time(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def time(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read a time of day: "11:00 AM"."""
-    if found := _NAMED.search(text):
-        value = "12:00 AM" if found[1] == "midnight" else "12:00 PM"
+    if found := language.pattern("when.named").search(text):
+        value = language.table("when.hours")[found[1]]
         return Reading(value, found[1], found.start(), found.end(), whole=True)
-    if (found := _PAST.search(text)) and (past := _past(found)):
+    if (found := language.pattern("when.past").search(text)) and (past := _past(found, language)):
         return past
-    for found in reversed(list(_CLOCK.finditer(text))):
-        half = found[3] or {"morning": "a", None: ""}.get(found[4], "p")
+    for found in reversed(list(language.pattern("when.clock").finditer(text))):
+        half = language.table("when.halves").get(found[3] or found[4], "")
         if reading := _clocked(found, int(found[1]), int(found[2] or 0), half, whole=True):
             return reading
-    for pattern in (_COLON, _AT, *((_BARE,) if asked else ())):
+    for pattern in (
+        language.pattern("when.colon"),
+        language.pattern("when.at"),
+        *((language.pattern("when.bare"),) if asked else ()),
+    ):
         for found in reversed(list(pattern.finditer(text))):
-            whole = pattern is _COLON
+            whole = pattern is language.pattern("when.colon")
             if reading := _clocked(found, int(found[1]), int(found[2] or 0), "", whole=whole):
                 return reading
     return None
 
 
-def resolve(value: str, today: date) -> date | None:
+def resolve(value: str, today: date, language: Language = ENGLISH) -> date | None:
     """Return the date that a day read by :func:`day` means on *today*; ``None`` if it names none.
 
     A weekday is the next one to come; "next" adds a week only if that falls within this week.
     """
     words = value.lower().replace(",", "").split()
-    if words[-1:] and words[-1] in DAYS:
-        ahead = (DAYS.index(words[-1]) - today.weekday()) % 7 or 7
-        same_week = today.weekday() + ahead < len(DAYS)
-        return today + timedelta(ahead + (7 if words[0] == "next" and same_week else 0))
-    steps = {"today": 0, "tomorrow": 1, "the day after tomorrow": 2}
+    if words[-1:] and words[-1] in language.words("when.days"):
+        ahead = (language.words("when.days").index(words[-1]) - today.weekday()) % 7 or 7
+        same_week = today.weekday() + ahead < len(language.words("when.days"))
+        return today + timedelta(ahead + (7 if language.has("when.next", words[0]) and same_week else 0))
+    steps = {said: days for days, said in language.table("when.relatives").values()}
     if value.lower() in steps:
         return today + timedelta(steps[value.lower()])
     try:
@@ -96,7 +76,7 @@ def resolve(value: str, today: date) -> date | None:
             nth = int(re.sub(r"\D", "", words[1]))
             later = today.replace(day=1) + timedelta(31) if nth < today.day else today
             return later.replace(day=nth)
-        month, nth = MONTHS.index(words[0]) + 1, int(words[1])
+        month, nth = language.words("when.months").index(words[0]) + 1, int(words[1])
         if words[2:]:
             return date(int(words[2]), month, nth)
         this = date(today.year, month, nth)
@@ -105,67 +85,78 @@ def resolve(value: str, today: date) -> date | None:
         return None
 
 
-def _weekday(text: str) -> Reading | None:
-    found = list(_WEEKDAY.finditer(text))
+def _weekday(text: str, language: Language) -> Reading | None:
+    found = list(language.pattern("when.weekday").finditer(text))
     if not found:
         return None
     last = found[-1]
-    name = next(day for day in DAYS if day.startswith(last[2][:3])).capitalize()
-    value = f"next {name}" if last[1] == "next" else name
+    name = next(day for day in language.words("when.days") if day.startswith(last[2][:3])).capitalize()
+    later = last[1] if last[1] and language.has("when.next", last[1]) else ""
+    value = f"{later} {name}" if later else name
     return Reading(value, value, last.start(), last.end(), whole=True)
 
 
-def _relative(text: str) -> Reading | None:
-    found = _RELATIVE.search(text)
+def _relative(text: str, language: Language) -> Reading | None:
+    found = language.pattern("when.relative").search(text)
     if not found:
         return None
-    value = {"tonight": "today", "day after tomorrow": "the day after tomorrow"}.get(found[1], found[1])
+    value = language.table("when.relatives")[found[1]][1]
     return Reading(value, value, found.start(), found.end(), whole=True)
 
 
-def _dated(text: str) -> Reading | None:
-    if found := _MONTH_DAY.search(text):
+def _dated(text: str, language: Language) -> Reading | None:
+    if found := language.pattern("when.month_day").search(text):
         month, tens, ordinal, digits, year = found.groups()
-    elif found := _DAY_MONTH.search(text):
+    elif found := language.pattern("when.day_month").search(text):
         tens, ordinal, digits, month, year = found.groups()
-    elif found := _SLASHED.search(text):
+    elif found := language.pattern("when.slashed").search(text):
         number = int(found[1])
-        if not 1 <= number <= len(MONTHS):
+        if not 1 <= number <= len(language.words("when.months")):
             return None
-        month, tens, ordinal, digits, year = MONTHS[number - 1], None, None, found[2], found[3]
+        month, tens, ordinal, digits, year = (
+            language.words("when.months")[number - 1],
+            None,
+            None,
+            found[2],
+            found[3],
+        )
     else:
         return None
-    number = next(at for at, name in enumerate(MONTHS, 1) if name.startswith(month[:3]))
-    nth = _ordinal(tens, ordinal) if ordinal else int(digits)
+    number = next(
+        at for at, name in enumerate(language.words("when.months"), 1) if name.startswith(month[:3])
+    )
+    nth = _ordinal(tens, ordinal, language) if ordinal else int(digits)
     try:
         date(int(year or 2024), number, nth)  # a leap year, so that February 29 may be meant
     except ValueError:
         return None
-    value = f"{MONTHS[number - 1].capitalize()} {nth}" + (f", {year}" if year else "")
+    value = f"{language.words('when.months')[number - 1].capitalize()} {nth}" + (f", {year}" if year else "")
     # "June twenty" may become "June twenty third".
-    whole = bool(year) or not (digits and nth in {20, 30} and found.re is _MONTH_DAY and found[0][-1] == "0")
+    whole = bool(year) or not (
+        digits and nth in {20, 30} and found.re is language.pattern("when.month_day") and found[0][-1] == "0"
+    )
     return Reading(value, value, found.start(), found.end(), whole=whole)
 
 
-def _nth(text: str) -> Reading | None:
-    found = _THE_NTH.search(text)
+def _nth(text: str, language: Language) -> Reading | None:
+    found = language.pattern("when.the_nth").search(text)
     if not found:
         return None
-    nth = _ordinal(found[1], found[2])
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(nth % 10, "th") if nth not in {11, 12, 13} else "th"
-    value = f"the {nth}{ending}"
+    nth = _ordinal(found[1], found[2], language)
+    value = f"the {nth}{'th' if nth in {11, 12, 13} else _ENDINGS.get(nth % 10, 'th')}"
     return Reading(value, value, found.start(), found.end())
 
 
-def _ordinal(tens: str | None, ordinal: str) -> int:
-    return int(tens or 0) + _ORDINAL_VALUES[ordinal]
+def _ordinal(tens: str | None, ordinal: str, language: Language) -> int:
+    return int(tens or 0) + language.numbers.ordinals[ordinal]
 
 
-def _past(found: re.Match[str]) -> Reading | None:
+def _past(found: re.Match[str], language: Language) -> Reading | None:
     said = found[1].strip()
-    minutes = 30 if said == "half" else 15 if "quarter" in said else int(said)
+    half, quarter = language.has("when.half", said), language.has("when.quarter", said)
+    minutes = 30 if half else 15 if quarter else int(said)
     hour = int(found[3])
-    if found[2] in {"to", "till", "before"}:
+    if language.has("when.before_the_hour", found[2]):
         minutes, hour = 60 - minutes, hour - 1 or _NOON
     return _clocked(found, hour, minutes, found[4] or "", whole=True)
 

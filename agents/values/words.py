@@ -8,62 +8,29 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz import fuzz
 
-from turnbudget.agents.phrases import words_in
 from turnbudget.agents.values.reading import Reading
+from turnbudget.voice.language.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_YES: Final = re.compile(
-    r"\b(?:yes|yeah|yep|yup|yah|ya|sure|correct|right|exactly|absolutely|definitely|certainly|of course"
-    r"|okay|ok|alright|please do|go ahead|do it|that's it|sounds good|fine|perfect|mhm|uh huh|indeed"
-    r"|affirmative)\b"
-)
-_NO: Final = re.compile(
-    r"\b(?:no|nope|nah|not|don't|do not|never|wrong|incorrect|isn't|neither|negative|cancel)\b"
-)
-_NO_BUT_YES: Final = re.compile(
-    r"\bno(?:pe)? (?:that's|that is|it's|you're) (?:right|correct|fine|good|perfect)|\bnot? (?:a )?problem\b"
-    r"|\bno worries\b|\bwhy not\b"
-)
-_LEADS: Final = re.compile(
-    r"^(?:(?:yes|yeah|okay|ok|sure|well|so|oh|hi|hello|and|the|it|it's|its|it is|that is|that's|that'd|be"
-    r"|would|is|will|this|my|name|company|address|called|for|please|gonna|going|to|i|i'd|like|want|am|i'm"
-    r"|also)(?![\w']) ?)+"
-)
-_TAILS: Final = re.compile(r"(?: (?:please|thank you|thanks|thank you very much|thanks a lot))+$")
-_SPELLS: Final = re.compile(
-    r"(?:\b(?P<word>[a-z']{2,}) )?(?:that's |that is |spelled |spelt |it's |as in )*"
-    r"(?P<letters>(?:\b[a-z] ){2,}[a-z]\b)"
-)
-_NAMED: Final = re.compile(
-    r"\b(?:my (?:full |first |last )?name is|my name's|the name is|the name's|name is|name's|this is|i am|i'm"
-    r"|it's|call me) (?=((?:[a-z'-]+ ?){1,4}))"
-)
-_NO_NAME: Final = words_in(
-    "a an and also but calling i i'd i'm is it my need not on please so the to want was wanna wondering",
-    "would hi hello here speaking trying looking just for with in last first name from",
-)
-_NO_ANSWER: Final = re.compile(
-    r"\b(?:what was that|what did you|repeat|say (?:that|it) again|come again|pardon|excuse me|one moment"
-    r"|(?:didn't|couldn't|can't) (?:catch|hear|get)|hold on|one second|just a (?:second|moment|minute)"
-    r"|are you (?:there|a)|don't know|not sure)\b"
-    r"|^(?:yes|yeah|no|nope|okay|ok|hello|hi|what|huh|again|wait|(?:i'm |i am )?sorry|thanks?|thank you|bye"
-    r"|goodbye|bye bye)$"
-    r"|^(?:what|where|when|who|how|why|can|could|do|does|is|are|may)\b.*\b(?:you|your|i|we|my|it|the)\b"
-)
-"""Words of a caller who does not answer: a question back, or a mere sign of life."""
 _ALIKE: Final = 82.0
 """rapidfuzz's ratio (0-100) from which two words are one misheard: "saving" and "savings" have 92."""
 
 
-def yes_no(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def yes_no(
+    text: str,
+    *,
+    asked: bool = False,  # noqa: ARG001 - a Reader
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read "yes" or "no"."""
-    if found := _NO_BUT_YES.search(text):
+    if found := language.pattern("words.no_but_yes").search(text):
         return Reading("yes", "yes", found.start(), found.end(), whole=True)
-    if found := _NO.search(text):
+    if found := language.pattern("words.no").search(text):
         return Reading("no", "no", found.start(), found.end(), whole=True)
-    if found := _YES.search(text):
+    if found := language.pattern("words.yes").search(text):
         return Reading("yes", "yes", found.start(), found.end(), whole=True)
     return None
 
@@ -73,6 +40,7 @@ class Choice:
     """Reads one of *choices*: what it is called, and the other words for it."""
 
     choices: Mapping[str, tuple[str, ...]]
+    language: Language = ENGLISH
     _exact: re.Pattern[str] = field(init=False, repr=False)
     _names: Mapping[str, str] = field(init=False, repr=False)
 
@@ -82,14 +50,18 @@ class Choice:
         longest = sorted(names, key=len, reverse=True)
         object.__setattr__(self, "_names", names)
         object.__setattr__(
-            self, "_exact", re.compile(rf"\b({'|'.join(re.escape(word) for word in longest)})\b")
+            self, "_exact", self.language.bounded(rf"\b({'|'.join(re.escape(word) for word in longest)})\b")
         )
 
     def __call__(self, text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG002 - a Reader
         """Return the choice named; none if two are ("checking or savings?"), unless one is taken back."""
         found = list(self._exact.finditer(text))
         values = list(dict.fromkeys(self._names[each[1]] for each in found))
-        if len(values) > 1 and asked and " or " in text[found[0].end() : found[-1].start()]:
+        if (
+            len(values) > 1
+            and asked
+            and self.language.pattern("words.or").search(text, found[0].end(), found[-1].start())
+        ):
             return None
         if found:
             return Reading(values[0], values[0], found[0].start(), found[0].end(), whole=True)
@@ -116,42 +88,60 @@ def _windows(count: int, width: int) -> Iterator[tuple[int, int]]:
             yield at, each
 
 
-def name(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def name(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read a person's name: "my name is john miller", or, asked for, "john miller"."""
-    text = unspelled(text)
-    found = list(_NAMED.finditer(text))
+    text = unspelled(text, language)
+    found = list(language.pattern("words.named").finditer(text))
     for each in reversed(found):
-        if words := _name_words(each[1]):
+        if words := _name_words(each[1], language):
             return Reading(words, words, each.start(), each.start(1) + len(words))
     if not asked:
         return None
-    lead = _LEADS.match(text)
-    words = _name_words(text[lead.end() if lead else 0 :])
+    lead = language.pattern("words.leads").match(text)
+    words = _name_words(text[lead.end() if lead else 0 :], language)
     return Reading(words, words, 0, len(text)) if words else None
 
 
-def spelled(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def spelled(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read a word spelled letter by letter: "s m y t h"; if asked for, the word alone will do."""
-    found = list(_SPELLS.finditer(text))
+    found = list(language.pattern("words.spells").finditer(text))
     if found:
         word = found[-1]["letters"].replace(" ", "")
         return Reading(word, " ".join(word.upper()), found[-1].start(), found[-1].end())
-    rest = free(text, asked=asked)
+    rest = free(text, asked=asked, language=language)
     if rest is None or " " in rest.value:
         return None
     return rest
 
 
-def free(text: str, *, asked: bool = False, before: str = "") -> Reading | None:  # noqa: ARG001 - a Reader
+def free(
+    text: str,
+    *,
+    asked: bool = False,
+    before: str = "",  # noqa: ARG001 - a Reader
+    language: Language = ENGLISH,
+) -> Reading | None:
     """Read whatever was said, if it was asked for, without lead-in and thanks."""
     if not asked:
         return None
-    plain = _TAILS.sub("", unspelled(text))
-    if _NO_ANSWER.search(plain):
+    plain = language.pattern("words.tails").sub("", unspelled(text, language))
+    if language.pattern("words.no_answer").search(plain):
         return None
-    lead = _LEADS.match(plain)
+    lead = language.pattern("words.leads").match(plain)
     rest = plain[lead.end() if lead else 0 :].strip()
-    if not re.search(r"[a-z0-9]", rest):
+    if not any(sign.isalnum() for sign in rest):
         return None
     return Reading(rest, rest, 0, len(text))
 
@@ -161,15 +151,16 @@ class Known:
     """Reads free text that is most often one of *known*: those win, others are taken as said."""
 
     known: Choice
+    language: Language = ENGLISH
 
     def __call__(self, text: str, *, asked: bool = False, before: str = "") -> Reading | None:
         """Return what is known, or if it was asked for, what was said."""
-        return self.known(text, asked=asked) or free(text, asked=asked, before=before)
+        return self.known(text, asked=asked) or free(text, asked=asked, before=before, language=self.language)
 
 
-def unspelled(text: str) -> str:
+def unspelled(text: str, language: Language = ENGLISH) -> str:
     """Return *text* with "main that's m a i n" as "main": what is spelled takes the place of what is said."""
-    return _SPELLS.sub(_joined, text)
+    return language.pattern("words.spells").sub(_joined, text)
 
 
 def _joined(found: re.Match[str]) -> str:
@@ -179,10 +170,10 @@ def _joined(found: re.Match[str]) -> str:
     return f"{word} {letters}"
 
 
-def _name_words(text: str) -> str:
+def _name_words(text: str, language: Language) -> str:
     words: list[str] = []
     for word in text.split():
-        if word in _NO_NAME or not word.replace("'", "").isalpha():
+        if language.has("words.no_name", word) or not word.replace("'", "").isalpha():
             break
         words.append(word)
     return " ".join(words[-3:]).title()

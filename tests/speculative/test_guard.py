@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laws import each
 
 from turnbudget.speculative.guard import may_share, meaning, risks
-from turnbudget.speculative.wording import DATA, KINDS, UNDERSTOOD, words_of
+from turnbudget.voice.language.wording import DATA, KINDS, UNDERSTOOD, words_of
 
 PAIRS = Path(__file__).parent / "pairs"
 MEASURED = 0.79

@@ -1,4 +1,4 @@
-"""One form for every way to say a thing: what ``words.toml`` says is left out, or read as something else.
+"""One form for every way to say a thing: what ``meanings.toml`` says is left out, or read as something else.
 
 Pure, and a whitelist: no word is dropped or replaced that is not written there.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from importlib.resources import files
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from msgspec import Struct, to_builtins, toml
+from msgspec import Struct, convert, to_builtins
 
+from turnbudget.voice.language.language import ENGLISH
 from turnbudget.voice.language.text import normal
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class LeftOut(Struct, forbid_unknown_fields=True):
     """What is dropped: anywhere, at the beginning, and around something else."""
 
     anywhere: list[str]
+    mine: list[str]
+    like_ordinals: list[str]
     first: list[str]
     before_i: list[str]
     thanks: list[str]
@@ -78,7 +80,7 @@ class Known(Struct, forbid_unknown_fields=True):
 
 
 class Data(Struct, forbid_unknown_fields=True):
-    """The file ``words.toml``."""
+    """The file ``meanings.toml``."""
 
     left_out: LeftOut
     wishes: Wishes
@@ -89,19 +91,14 @@ class Data(Struct, forbid_unknown_fields=True):
     known: Known
 
 
-DATA: Final = toml.decode(files(__package__ or "").joinpath("words.toml").read_bytes(), type=Data)
+DATA: Final = convert(ENGLISH.meanings, Data)
 
 LONGEST_NAME: Final = 3
 LONGEST_AROUND: Final = 3
 _DIGITS: Final = re.compile(r"(?<=\d) (?=\d)")
 _SWAPPED: Final = re.compile(r"(?<!\S)to (\S+) from (\S+)$")
-_MINE: Final = frozenset({"my", "the"})
-_ORDINALS: Final = frozenset(
-    (
-        *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-        *("eleventh", "twelfth", "last", "next"),
-    )
-)
+_MINE: Final = frozenset(DATA.left_out.mine)
+_ORDINALS: Final = frozenset((*ENGLISH.numbers.ordinals, *DATA.left_out.like_ordinals))
 _ANYWHERE: Final = frozenset(DATA.left_out.anywhere)
 
 
