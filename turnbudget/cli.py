@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -53,9 +54,16 @@ def report(run: Path, *, redraw: bool) -> None:
     click.echo(f"report: {run / REPORT}")
 
 
+TABLE: Final = Path(__file__).parent / "demos" / "bank" / "table.toml"
+"""Settings of the demo: a table that answers its caller."""
+
+
 @main.command()
 @click.option(
-    "--config", metavar="FILE", type=click.Path(path_type=Path), help="Settings; see `turnbudget config`."
+    "--config",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Settings; see `turnbudget config`. By default those of a bank that answers by a table.",
 )
 @click.option(
     "--out",
@@ -71,7 +79,7 @@ def demo(config: Path | None, out: Path) -> None:
     Renders a short call of two parties with the voice installed here, and replays it with real engines. The
     first time, the recogniser's model is converted, which takes some ten seconds.
     """
-    settings = load(config)
+    settings = load(config or TABLE)
     into = fresh_folder(out, "demo")
     console = Console(stderr=True)
     with Bar(console) as bar, tempfile.TemporaryDirectory() as place:

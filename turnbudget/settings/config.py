@@ -165,7 +165,7 @@ class PhraseTable(Table, frozen=True):
     """
 
     notice: str = ""
-    greeting: str = "Hello, this is Harper Valley Bank. How can I help you?"
+    greeting: str = "Hello. How can I help you?"
     bridge: str = "One moment."
     pardon: str = "Sorry, I didn't catch that."
     apology: str = "I'm sorry, I can't answer that just now."
@@ -192,37 +192,15 @@ class OtherwiseTable(Table, frozen=True):
 
 
 class ResponderTable(Table, frozen=True):
-    """``[responder]``: the scripted responder's table, tried from the top.
+    """``[responder]``: the scripted responder.
 
+    Its ``rules`` are tried from the top; to add some, write one [[responder.rules]] after another in place of
+    the empty list, each with ``when``, ``say`` and ``delay_ms``, as ``demos/bank/table.toml`` does.
     An ``engine`` (``module:attribute``) answers instead of the table: it makes each call's responder, and is
     given the arguments ``options``, and ``backend=`` if ``[llm]`` names one.
     """
 
-    rules: tuple[RuleTable, ...] = (
-        RuleTable(r"\b(bye|goodbye|good night)\b", "Goodbye, and have a great day."),
-        RuleTable(
-            r"\bno\b.*\b(thank|thanks|it|all)\b|that's all|that was (it|going)",
-            "Thank you for calling. Have a great day.",
-        ),
-        RuleTable(
-            r"\b(lost|stolen|replace)\b.*\bcard\b", "I have ordered you a new card. Is there anything else?"
-        ),
-        RuleTable(r"\bbalance\b", "Sure. Your checking or your savings account?"),
-        RuleTable(r"\b(transfer|move)\b", "Sure. What is the transfer amount?"),
-        RuleTable(r"\bappointment\b", "Certainly. Which day and time suit you best?"),
-        RuleTable(r"\bpassword\b", "I can reset it. I have sent you a temporary one by mail."),
-        RuleTable(r"\b(hours|open|close)\b", "The branch is open from nine to five, Monday to Friday."),
-        RuleTable(r"\b(order|checks)\b", "I can order checks. Which address shall they go to?"),
-        RuleTable(r"\b(pay|bill)\b", "Happy to help. Which company is the bill from?"),
-        RuleTable(
-            r"\b(checking|savings|debit|credit)\b",
-            "Alright, I have that done for you. Anything else?",
-            1_200,  # as long as a look-up may take, so that the bridge is heard
-        ),
-        RuleTable(r"\b(thank|thanks)\b", "You're welcome. Is there anything else?"),
-        RuleTable(r"\b(hello|hi|hey)\b", "Hello. What can I do for you?"),
-        RuleTable(r"^(yes|yeah|sure|okay|ok)\b", "Alright, thank you."),
-    )
+    rules: tuple[RuleTable, ...] = ()
     otherwise: OtherwiseTable = OtherwiseTable()
     engine: str = ""
     options: Options = {}
