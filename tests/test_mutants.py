@@ -102,6 +102,8 @@ def shop(tmp_path):
         "from shop.till import price\n\n\ndef test_price():\n    assert price(3) == 21\n"
     )
     (tmp_path / "tests" / "shop" / "test_another.py").write_text("def test_nothing():\n    pass\n")
+    (tmp_path / "tests" / "test_street.py").write_text("def test_it():\n    assert __import__('shop.till')\n")
+    (tmp_path / "tests" / "test_unrelated.py").write_text("def test_it():\n    assert False\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
 
@@ -111,6 +113,7 @@ def test_a_promise_that_a_test_holds_kills_and_another_survives_and_the_tree_is_
     assert mutants.tests_of(shop, Path("shop/till.py")) == (
         "tests/shop/test_till.py",
         "tests/shop/test_another.py",
+        "tests/test_street.py",
     )
     chosen = mutants.choose(shop, ["shop.till"], 60, 1)
     assert chosen == mutants.choose(shop, ["shop/till.py"], 60, 1)

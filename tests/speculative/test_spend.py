@@ -171,6 +171,23 @@ def test_who_sounds_unfinished_is_given_the_usual_silence(sounds_ended, us):
     assert silence(known, (), USUAL).us == us
 
 
+@pytest.mark.parametrize(
+    ("known", "because"),
+    [
+        (Words("what is my balance", ready=True), "it may go on"),
+        (Words("what is my balance", completeness="whole"), "the reply is not ready"),
+        (
+            Words("what is my balance", completeness="whole", ready=True, sounds_ended=0.04),
+            "it sounds unfinished (4%)",
+        ),
+        (Words("what is my balance", completeness="whole", ready=True, acts=True), "the reply has an effect"),
+        (Words("blue elephants", understood=False), "nobody understands it yet"),
+    ],
+)
+def test_the_usual_silence_says_what_it_is_for(known, because):
+    assert silence(known, (), USUAL).because == because
+
+
 @pytest.mark.parametrize("ended", [None, ENDS])
 def test_a_word_that_ends_in_a_stop_is_given_time_for_its_release(ended):
     """The "t" of "it" may come 200 ms after the voice."""

@@ -72,6 +72,27 @@ def test_the_question_counts():
     assert asked == (8, 8)
 
 
+@pytest.mark.parametrize(
+    ("said", "likely"),
+    [
+        # of 14 beginnings 8 had ended: (8 + 2 · 0.5) / (14 + 2); of 8 "yes" 2: (2 + 2 · 0.5625) / (8 + 2)
+        ("yes", 0.3125),
+        # of 6 "please" 6: (6 + 2 · 0.5625) / (6 + 2); the same cases by all that was said count once
+        ("yes please", 0.890625),
+        ("no please", 0.890625),
+    ],
+)
+def test_narrower_counts_weigh_against_what_the_wider_ones_say(said, likely):
+    turns = [("", "yes please")] * 6 + [("", "yes")] * 2
+    endings = Endings(Bank(ending=learned(turns, CHOICES)))
+    assert endings.over(said, "") == pytest.approx(likely, abs=1e-12)
+    assert endings.knows("yes", "")
+    assert not endings.knows("no please", "")
+    assert endings.because("yes", "") == (
+        "anywhere callers were finished 2 of 8 times with “yes” as all said"
+    )
+
+
 def test_words_heard_once_are_kept_nowhere():
     bank = Bank(ending=learned([("", "hush hush")], CHOICES))
     assert not [each for each in bank.ending if any("hush hush" in words for words in each.counts)]

@@ -12,7 +12,7 @@ from turnbudget.speculative.bank.bank import Bank, Caller, Reply, State, read, w
 from turnbudget.speculative.bank.guess import Guesser
 from turnbudget.speculative.bank.match import Match, Miss, match
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.bank.rehearse import judge
+from turnbudget.speculative.bank.rehearse import Exchange, Point, Rehearsed, curve, judge
 from turnbudget.speculative.bank.words import CHOICES
 
 DAY = "What day would you like the taxi?"
@@ -232,3 +232,31 @@ def test_a_large_bank_is_read_and_only_what_the_words_lead_to_is_looked_at(tmp_p
         match(guesser, f"Okay, {asked}?", guesser.bank.caller[4_321].examples[0]).reply.state == "state 4321"
     )
     assert len(looked_at) <= 2 * moves.NEAREST
+
+
+def test_a_curve_counts_hits_from_its_threshold_on():
+    def told(odds, *, announces=False):
+        return Match(
+            "Yes.",
+            odds,
+            "help",
+            "said so",
+            Reply(
+                state="help",
+                caller="greets",
+                says="Yes.",
+                act="a",
+                count=1,
+                of=1,
+                odds=1.0,
+                announces=announces,
+            ),
+        )
+
+    turn = Exchange("How can I help?", "hello", "Yes.")
+    seen = (
+        Rehearsed("one", turn, told(0.4), "same", None),
+        Rehearsed("one", turn, told(0.39, announces=True), "misfit", None),
+        Rehearsed("two", turn, Miss("nobody said so"), None, None),
+    )
+    assert curve(seen, (0.0, 0.4)) == (Point(0.0, 3, 2, 1, 1, 1), Point(0.4, 3, 1, 1, 0, 0))

@@ -257,3 +257,13 @@ async def test_what_is_removed_on_its_way_to_the_disk_is_not_there_in_the_end(fo
         await shelf.remove(NAME)
         await clock.sleep(5 * SECOND)
     assert on_disk(folder) == []
+
+
+async def test_what_has_been_written_makes_room_for_the_next(folder):
+    """No more than 64 are on their way to the disk at a time, however many are kept in all."""
+    async with shelved(store=Store(folder)) as shelf:
+        for number in range(70):
+            await shelf.keep(f"Your number is {number}.")
+            while not all(entry.on_disk for entry in shelf.entries()):
+                await clock.sleep(MS)
+    assert len(on_disk(folder)) == 70

@@ -61,6 +61,7 @@ def resident():
     return int(file.read_text().split()[1]) * resource.getpagesize() if file.exists() else 0
 
 
+@pytest.mark.quiet
 def test_a_thousand_calls_in_one_process_leave_nothing_behind(tmp_path, monkeypatch):
     """MET-14: what stays of a call is its line in the summary, not one frame of its sound."""
     monkeypatch.setattr(soundfile.SoundFile, "flush", lambda _: None)  # a thousand waits for the disk

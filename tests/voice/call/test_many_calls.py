@@ -7,12 +7,15 @@ import gc
 import sys
 from itertools import pairwise
 
+import pytest
+
 from turnbudget.testing.stage import Answers, answering, play, prepared, says, speech, stays
 from turnbudget.voice.sound.audio import FRAME_US
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
 
+pytestmark = pytest.mark.quiet
 NOW = says("what is my balance please", when="at once", pause_us=0)
 
 
