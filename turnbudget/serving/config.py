@@ -91,7 +91,8 @@ class ServeTable(Table, frozen=True):
     16000 for ``Dial(AudioSocket/…/c(slin16))``. ``broker`` and ``otlp`` are where events and traces go;
     ``texts`` shows what was said to those who watch. Worker N answers on ``ops_port`` + N as well, and
     alone: for whoever has to ask each worker, for metrics and the board. ``redact`` takes numbers of cards,
-    telephones and the like out of everything that is written.
+    telephones and the like out of everything that is written. ``carriers`` are lines of your own: what is
+    spoken at ``/NAME/ws``, as ``module:attribute`` (see docs/engines.md).
     """
 
     host: str = "127.0.0.1"
@@ -114,6 +115,7 @@ class ServeTable(Table, frozen=True):
     otlp: str = ""
     texts: bool = False
     redact: bool = True
+    carriers: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def local(self) -> bool:

@@ -15,13 +15,16 @@ import logging
 import socket as sockets
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSMsgType, web
 
 from turnbudget.serving.connection import Connection
 from turnbudget.serving.doors.door import BUSY, Refused
+from turnbudget.settings import engines
 from turnbudget.voice.lines.chan_websocket import ChanWebsocket
+from turnbudget.voice.lines.dialect import Dialect
 from turnbudget.voice.lines.jambonz import Jambonz
 from turnbudget.voice.lines.pcm_websocket import PcmWebsocket
 from turnbudget.voice.lines.twilio import TwilioDialect
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
     from turnbudget.serving.doors.door import Guest
     from turnbudget.serving.floor import Floor
-    from turnbudget.voice.lines.dialect import Dialect, Message
+    from turnbudget.voice.lines.dialect import Message
 
 
 LONGEST: Final = 262_144
@@ -177,12 +180,15 @@ class _Heart:
 
 
 def mount(app: web.Application, floor: Floor) -> None:
-    """Add the carriers' sockets to *app*."""
+    """Add the carriers' sockets to *app*; raises ConfigError for an own one that cannot be made."""
+    own = {name: partial(_own, spec) for name, spec in floor.serve.carriers.items()}
+    for speaks in own.values():
+        speaks()
 
     async def socket(request: web.Request) -> web.StreamResponse:
         carrier, token = request.match_info["carrier"], request.match_info.get("token", "")
         query = dict(request.query)
-        dialect = dialect_of(carrier, "", query)
+        dialect = own[carrier]() if carrier in own else dialect_of(carrier, "", query)
         guest = floor.door.guest(token or query.get("token", ""), request)
         guest.query = query
         try:
@@ -195,6 +201,12 @@ def mount(app: web.Application, floor: Floor) -> None:
 
     app.router.add_get("/{carrier}/ws", socket)
     app.router.add_get("/{carrier}/ws/{token}", socket)
+
+
+def _own(spec: str) -> Dialect:
+    """Return the dialect that somebody's own *spec* makes for one call; raises ConfigError."""
+    made: Dialect = engines.make(spec, {}, where="serve.carriers", seam=Dialect)
+    return made
 
 
 def dialect_of(carrier: str, token: str, query: Mapping[str, str]) -> Dialect:
