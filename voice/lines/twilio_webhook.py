@@ -150,7 +150,7 @@ def sign(token: str, url: str, form: Iterable[tuple[str, str]] = ()) -> str:
 def signed_request(
     token: str, signature: str, origin: str, target: str, form: Iterable[tuple[str, str]] = ()
 ) -> bool:
-    """Say whether a request for *target* (path and query) with *form* was signed with *token*.
+    """Return whether a request for *target* (path and query) with *form* was signed with *token*.
 
     *origin* is our public address, such as ``https://calls.example.com``, from the configuration; raises
     ConfigError if it is none.
