@@ -20,67 +20,77 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+"""A table without entries, which nobody can write to."""
 
 PERSON: Final = "person"
-"""What is expected after an action has failed: whether to connect the caller to a person."""
+"""What is expected after a failed action: whether to connect the caller to a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """Something with an effect that an agent proposes: run once, after its opinion was chosen.
 
-    ``otherwise`` is said instead of the opening if it fails; if that is a question, it is taken for the
-    offer of a person, and :data:`PERSON` is expected next. ``meanwhile`` is said before it begins: what was
-    understood ("Alright, your debit card."), so that the caller hears it while there is time to object. The
-    opening then follows behind it, and need not say it again.
+    Where ``otherwise`` is a question, :data:`PERSON` is expected next. What is said ``meanwhile``
+    ("Alright, your debit card.") the caller hears while there is time to object.
     """
 
     name: str
+    """The tool that does it."""
     arguments: Mapping[str, str] = field(default_factory=dict)
+    """What the tool is told."""
     otherwise: str = "I'm sorry, that did not work. Shall I connect you to a person?"
+    """What is said instead of the opening if it fails; a question is taken for the offer of a person."""
     meanwhile: str = ""
+    """What is said before it begins, an echo of what was understood; the opening follows behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an agent may know: frozen, so that an agent asked on a guess leaves no trace.
-
-    ``history`` is what was heard, cut replies marked; ``slots`` are what the call knows by now; ``states``
-    holds each agent's own last committed state by its name; ``asked_by`` names the agent whose question the
-    caller is answering, ``expects`` the slot it asked for ('' if none). ``facts`` come with the call (number,
-    tenant).
-    """
+    """What an agent may know: frozen, so that an agent asked on a guess leaves no trace."""
 
     history: tuple[Said, ...] = ()
+    """What was heard, cut replies marked."""
     slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What the call knows by now, by slot."""
     states: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    """The last committed state of each agent, by its name."""
     asked_by: str = ""
+    """The agent whose question the caller is answering ('' if none)."""
     expects: str = ""
+    """The slot that was asked for ('' if none)."""
     facts: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What came with the call: its number, its tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """What an agent would say to the caller, and how sure it is.
 
-    ``confidence`` is its belief, 0-1, that a person listening would find this the right thing to say now:
-    of its opinions with 0.8, four in five should fit. ``opening`` can be spoken at once; ``{result}`` in it
-    stands for what an action returns. ``state``, ``slots`` and ``expects`` take effect only if it is chosen.
-    By ``completeness`` it is told how long to wait to hear whether the caller goes on.
+    ``state``, ``slots`` and ``expects`` take effect only if it is chosen. By ``completeness`` it is told how
+    long to wait to hear whether the caller goes on.
     """
 
     opening: str
+    """What can be spoken at once; ``{result}`` in it stands for what the action returns."""
     confidence: float
+    """The belief, 0 to 1, that a listener would find it right: of those with 0.8, four in five should fit."""
     because: str = ""
+    """Why, as it is written in the decisions."""
     _: KW_ONLY
     rest: AsyncGenerator[str, None] = field(default_factory=nothing)
+    """Further sentences; closed when they were said or nobody wants them."""
     action: Action | None = None
+    """What is done if it is chosen, once the turn is final."""
     state: Any = None
+    """The agent's new state if it is chosen."""
     slots: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    """What the call knows more if it is chosen."""
     expects: str = ""
+    """The slot it asks for ('' if none)."""
     completeness: Completeness = "unknown"
     """How much of what the caller wants to say the words were."""
     ends_call: bool = False
+    """Whether it says goodbye."""
     transfer: str = ""
     """Where to transfer the caller to ('' if nowhere), with the opening as the announcement."""
 
@@ -89,6 +99,7 @@ class Agent(Protocol):
     """An expert for one domain, asked beside others what it would say to the caller."""
 
     name: str
+    """What the agent is called, once in a council."""
 
     async def answer(self, utterance: str, context: Context, budget: Budget) -> Opinion | None:
         """Return what it would say to *utterance* before *budget* ends; ``None`` if it is not its matter."""

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from turnbudget.agents.agent import Agent, Opinion
 
 BUDGET_US: Final = 500 * MS
+"""How long the agent has for each answer (µs; 500 ms)."""
 NOTHING: Final = "(that is not my matter)"
+"""What is shown where the agent has nothing to say."""
 
 
 class AgentChat:

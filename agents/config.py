@@ -53,17 +53,18 @@ Words: TypeAlias = tuple[str, ...]
 class AgentTable(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="agent"
 ):
-    """What every agent has: its name, and its standing in a council.
-
-    ``about`` is what a caller would call its matter, ``rank`` and ``settle`` its seat's. ``class`` names a
-    subclass of the kind that whoever loads the file has given.
-    """
+    """What every agent has: its name, and its standing in a council."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
+    """What the agent is called, once in a file."""
     about: str = ""
+    """What a caller would call its matter ("your balance")."""
     rank: int = 0
+    """Its seat's rank: of good opinions the one of the highest is taken."""
     settle: Share = 0.8
+    """The confidence (0 to 1) from which its opinion ends a hearing."""
     subclass: str = msgspec.field(default="", name="class")
+    """The subclass of its kind, of those that whoever loads the file has given."""
 
 
 class FormTable(AgentTable, frozen=True, kw_only=True, tag="form"):
@@ -158,23 +159,27 @@ class Configured:
     """An agent as it was configured, with its standing in a council."""
 
     agent: Agent
+    """The agent."""
     about: str = ""
+    """What a caller would call its matter."""
     rank: int = 0
+    """Its seat's rank."""
     settle: float = 0.8
+    """The confidence (0 to 1) from which its opinion ends a hearing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Makings:
-    """What a file of agents needs from whoever loads it.
-
-    ``folder`` is where its files are looked for, ``database`` where look-ups ask that name none, ``backend``
-    makes a backend of its name, ``classes`` are the subclasses that the file may name.
-    """
+    """What a file of agents needs from whoever loads it."""
 
     folder: Path
+    """Where the agents' files are looked for."""
     database: Path | None = None
+    """Where look-ups ask that name no database."""
     backend: Callable[[str], Backend] | None = None
+    """Makes a backend of its name; ``None`` where none can be made."""
     classes: Mapping[str, type[Any]] = field(default_factory=dict)
+    """The subclasses that the file may name."""
 
 
 def read(

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 BEST: Final = 0.9
 """The confidence in a passage that holds every word of the question and has no rival."""
 PLAIN: Final = 0.7
-"""From here on a question is taken for whole: most of what was asked is understood."""
+"""The confidence from which a question is taken for whole: most of what was asked is understood."""
 LEAST: Final = 0.3
-"""Below this it is not our matter."""
+"""The confidence below which a question is not our matter."""
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
 _STOP: Final = words_in(

@@ -40,18 +40,20 @@ _GENERAL: Final = frozenset(("confirm", "change"))
 
 @dataclass(frozen=True, slots=True)
 class FormProgress:
-    """What a form knows: ``asking`` is the slot it asked for last, ``partial`` what was said of that so far.
-
-    ``order`` names the slots as they were filled, the latest last; ``misses`` counts answers in a row that
-    it did not understand.
-    """
+    """What a form knows."""
 
     values: Mapping[str, str] = field(default_factory=dict)
+    """The values known, by slot."""
     order: tuple[str, ...] = ()
+    """The slots as they were filled, the latest last."""
     asking: str = ""
+    """The slot that was asked for last ('' if none)."""
     partial: str = ""
+    """What was said until now of the value asked for."""
     misses: int = 0
+    """How many answers in a row were not understood."""
     done: bool = False
+    """Whether the form has acted."""
 
     @classmethod
     def of(cls, told: Any) -> FormProgress:
@@ -100,8 +102,11 @@ class PartialValue:
     """A part of a slot's value, and what to ask for the rest."""
 
     slot: str
+    """The slot it belongs to."""
     value: str
+    """What was said of the value."""
     missing: str
+    """What to ask for the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +114,16 @@ class Filling:
     """What an utterance did: the new progress, the slots it set, the one it corrected."""
 
     progress: FormProgress
+    """How far the form has got."""
     _: KW_ONLY
     new: tuple[str, ...] = ()
+    """The slots that were set."""
     partial: PartialValue | None = None
+    """The part of a value that was said, if it is not whole."""
     changed: tuple[str, ...] = ()
     """Those of the new slots that had another value before, or none."""
     corrected: str = ""
+    """The slot whose value was corrected ('' if none)."""
     growing: frozenset[str] = frozenset()
     """Those whose value may be a part of what is being said: "one hundred", "from checking"."""
     closing: bool = False

@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 CONFIRM: Final = "confirm"
 """What an opinion expects that asks whether all is right."""
 CHANGE: Final = "change"
-"""What an opinion expects that asks what is not."""
+"""What an opinion expects that asks what is not right."""
 SURE: Final = 0.95
-"""An answer to our own question that we understood."""
+"""The confidence in an answer to our own question that was understood."""
 STARTED: Final = 0.9
-"""A trigger that fits."""
+"""The confidence in a trigger that fits."""
 TAKEN_BACK: Final = 0.5
-"""A trigger in words that the caller took back."""
+"""The confidence in a trigger in words that the caller took back."""
 RESUMED: Final = 0.6
-"""An answer to a question of ours that was not the last one asked."""
+"""The confidence in an answer to a question of ours that was not the last one asked."""
 PUZZLED: Final = 0.35
-"""An answer to our own question that we did not understand."""
+"""The confidence in asking again after an answer to our own question that was not understood."""
 LOST: Final = 0.2
-"""Likewise, for the third time: somebody else should have a try."""
+"""The confidence in asking again once too often: somebody else should have a try."""
 PATIENCE: Final = 2
+"""How many answers in a row may not be understood before somebody else should have a try."""
 ZIP: Final = 5
 """So many digits of a value, said again, are a whole part of it: a zip code; of fewer there may come more."""
 MOST: Final = 24

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 SURE: Final = 0.95
+"""The confidence in a transfer that the caller asks for."""
 ANGER: Final = 0.85
+"""The confidence in a transfer of an angry caller."""
 FAILED: Final = 0.7
+"""The confidence in a transfer of a caller who was not understood."""
 TIMES: Final = 3
-"""So many answers in a row that nobody understood are enough."""
+"""How many answers in a row that nobody understood are enough for a transfer."""
 
 
 class Handoff:

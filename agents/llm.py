@@ -37,12 +37,16 @@ SYSTEM: Final = (
     "You answer the telephone. Answer in one or two short sentences, in plain words that can be spoken aloud."
     " Ask for one missing detail at a time. Never invent facts about the caller."
 )
+"""What a model is told that is one agent among others, where its file does not say."""
 ALONE: Final = (
     "You answer the telephone for Harper Valley Bank. Answer in one or two short sentences, in plain words "
     "that can be spoken aloud. Ask for one missing detail at a time."
 )
+"""What a model is told that answers a call alone, where the settings do not say."""
 CONFIDENCE: Final = 0.6
+"""The confidence in whatever a model says."""
 PREWARM_US: Final = 5 * clock.SECOND
+"""How long a backend may take to be made ready (µs; 5 s)."""
 
 
 class _Aside:

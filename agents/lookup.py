@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 DEADLINE_US: Final = 300 * MS
+"""How long a look-up may take (µs; 300 ms)."""
 CONFIDENCE: Final = 0.85
+"""The confidence in what was found."""
 UNREACHED: Final = 0.4
 """The confidence in saying that nothing could be found out."""
 _HOLE: Final = re.compile(r"\{([\w.]+)\}")

@@ -25,8 +25,11 @@ class Rule:
     """One line of a scripted responder: where *when* (a regular expression, any case) is found, say *say*."""
 
     when: str
+    """A regular expression, any case, that is looked for in the caller's words."""
     say: str
+    """What is said where it is found."""
     delay_us: int = 0
+    """How long it takes to say it (µs)."""
 
 
 class ScriptedResponder:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from turnbudget.agents.values.reading import Reader
 
 RESERVED: Final = frozenset(("result", "confirm", "change"))
+"""The names that no slot may have."""
 HOLE: Final = re.compile(r"\{([\w -]+)\}")
+"""Where a text takes a slot's value: ``{name}``."""
 
 
 class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

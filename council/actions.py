@@ -33,7 +33,9 @@ class Done:
     """What came of an action: what it returned, or why it failed."""
 
     result: str = ""
+    """What the tool returned."""
     failure: str = ""
+    """Why it failed; '' if it did not."""
 
 
 class Actions:

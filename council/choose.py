@@ -54,6 +54,7 @@ class Scales:
 
 
 SCALES: Final = Scales()
+"""How much weighs where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,13 @@ class Ruling:
     """The choice and its reasons: one opinion, or none, or two between which the caller must choose."""
 
     chosen: HeardOpinion | None
+    """The opinion chosen; ``None`` if none is."""
     because: str
+    """Why, as it is written in the decisions."""
     good: bool = False
     """Whether it is good enough not to wait for a better one."""
     doubt: tuple[HeardOpinion, ...] = ()
+    """The two between which the caller is asked to choose; () if none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +86,26 @@ class Weighed:
     """An opinion on the scales: its weight, what was added to it, and who else is of its sense."""
 
     heard: HeardOpinion
+    """The opinion."""
     weight: float
+    """Its confidence and what was added to it."""
     added: str
+    """What was added, in words."""
     sense: Hashable
+    """What it comes to: two that agree are of one sense."""
     voices: int
+    """How many opinions are of its sense."""
     backing: float
+    """The confidence of all opinions of its sense together."""
 
     def __str__(self) -> str:
         return f"{self.heard.seat.name} {self.weight:.2f}{self.added}"
 
 
 Order: TypeAlias = "Callable[[Weighed], tuple[float, ...]]"
+"""What else decides between two opinions, the first number first."""
 Chooser: TypeAlias = "Callable[[Sequence[HeardOpinion], DialogueState, Scales], Ruling]"
+"""Makes one ruling of what was heard."""
 
 
 def by_rank(heard: Sequence[HeardOpinion], state: DialogueState, scales: Scales = SCALES) -> Ruling:
@@ -174,9 +186,13 @@ class Policy:
     """When to stop listening, how to choose, and who may refine what was chosen."""
 
     name: str
+    """What it is called in the settings."""
     enough: Enough
+    """Says whether enough has been heard."""
     choose: Chooser
+    """Makes one ruling of what was heard."""
     refiner: Refiner | None = None
+    """Makes one answer of several drafts; ``None`` if nobody does."""
 
 
 def all_heard(hearing: Hearing) -> bool:
@@ -204,6 +220,7 @@ POLICIES: Final = {
         Policy("cascade", anybody_settled, by_rank),
     )
 }
+"""The policies that need no backend, by their names."""
 
 
 def policy(name: str, refiner: Refiner | None = None) -> Policy:

@@ -34,25 +34,24 @@ if TYPE_CHECKING:
 Enough: TypeAlias = "Callable[[Hearing], bool]"
 """Says, each time a seat has answered, whether the hearing may end."""
 LEFT_BEHIND: Final = 3
-"""A seat with so many unfinished tasks of earlier turns is not asked again until one of them ends."""
+"""How many unfinished tasks of earlier turns a seat may have before it is not asked again."""
 RESULT: Final = "{result}"
-"""Stands in an opening for what the action returns."""
+"""What stands in an opening for what the action returns."""
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """An agent in a council, with its rank and how sure it must be to end the hearing.
-
-    Of opinions that are good enough the one of the higher ``rank`` is taken. An opinion of at least
-    ``settle`` ends the hearing once nobody who outranks it is still to be heard. ``about`` is what a caller
-    would call its matter ("your balance"): with it the council can ask which of two was meant.
-    """
+    """An agent in a council, with its rank and how sure it must be to end the hearing."""
 
     agent: Agent
+    """Who sits there."""
     rank: int = 0
+    """Its rank: of opinions that are good enough the one of the highest rank is taken."""
     settle: float = 0.8
+    """The confidence (0 to 1) from which its opinion ends a hearing, if nobody who outranks it is awaited."""
     about: str = ""
+    """What a caller would call its matter: with it the council can ask which of two was meant."""
 
     @property
     def name(self) -> str:
@@ -88,9 +87,13 @@ class HeardOpinion:
     """An opinion, whose it is, and when it came."""
 
     place: int
+    """The seat's place in the council, from 0."""
     seat: Seat
+    """Whose opinion it is."""
     opinion: Opinion
+    """What was said."""
     at_us: int
+    """When it came (µs on the clock)."""
 
 
 class LeftBehind:

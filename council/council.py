@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = Literal["opinion", "clarification", "otherwise", "owed", "nothing"]
+"""What an answer of the council is: an opinion, or what it says in its own name."""
 NAME: Final = "council"
+"""The council's name, where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,13 @@ class CouncilAnswer:
     """What the council's last answer was: whose opinion, or what else, and why."""
 
     kind: Kind
+    """What it is: an opinion, or what the council says in its own name."""
     by: str
+    """Whose it is."""
     because: str
+    """Why, as it is written in the decisions."""
     opinion: Opinion | None = None
+    """The opinion, if it is one."""
     between: tuple[str, ...] = ()
     """The seats a clarification asks between."""
 
@@ -68,7 +74,9 @@ class CouncilVerdict:
     """A ruling, with the opinion to speak: the one chosen, or that one refined."""
 
     ruling: Ruling
+    """What the choice came to."""
     opinion: Opinion | None
+    """The opinion to speak: the one chosen, or that one refined."""
     answered: bool
     """Whether any seat did, be it that it has nothing to say."""
 
@@ -96,6 +104,7 @@ class Council:
     """A responder that asks several agents at once and takes the best opinion in time; one for each call."""
 
     seats: Iterable[Seat]
+    """Who is asked."""
     call: str
     """The call's id; it keeps what one call does apart from what another does."""
     tools: Mapping[str, Tool] = field(default_factory=dict)

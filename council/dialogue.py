@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.call.responder import Question, Said
 
 TELLINGS: Final = 3
-"""What was done is told so often at most, if no telling is heard whole."""
+"""How often what was done is told at most, if no telling is heard whole."""
 HEARD: Final = 0.5
 """The share of its words by which a telling counts as heard."""
 
@@ -37,15 +37,21 @@ class ActionRun:
     """An action that was begun, and how it is told."""
 
     key: str
+    """The idempotency key: the same action, asked again in one exchange, is run once."""
     action: Action
+    """What is done."""
     opening: str
+    """What is said once it has succeeded."""
     said: str
     """The caller's words it answers."""
     exchange: int
+    """How many of the caller's turns had been heard when it was begun."""
     since: int
     """How long the history was when it began."""
     task: asyncio.Task[Done]
+    """The task that does it."""
     tellings: int = 0
+    """How often it has been told of."""
 
     @property
     def succeeded(self) -> bool:
@@ -89,7 +95,9 @@ class Standing:
     """What the dialogue knows, and between which seats the caller has been asked to choose."""
 
     known: Context
+    """What the dialogue knows."""
     doubt: tuple[str, ...] = ()
+    """The seats between which the caller has been asked to choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +105,15 @@ class TurnStart:
     """What a turn begins with: the words to ask the seats about, what they may know, and what is owed."""
 
     exchange: int
+    """How many of the caller's turns had been heard."""
     asked: str
+    """The words to ask the seats about."""
     standing: Standing
+    """What the dialogue knew when the turn began."""
     context: Context
+    """What the seats may know."""
     owed: tuple[ActionRun, ...]
+    """What was done and has not been heard of."""
 
 
 class Dialogue:

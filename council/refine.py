@@ -29,17 +29,19 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.crew import Crew
 
 DRAFTS: Final = 2
-"""Fewer are nothing to distil."""
+"""How many drafts it takes: of fewer there is nothing to distil."""
 STAGES: Final = ("ttft", "distil", "write")
 """What is forecast of a backend called ``fast``: ``ttft:fast`` and so on; a prior for the first is needed."""
 DISTIL: Final = (
     "You compare draft answers of a telephone agent. List in a few words what they agree on, where they "
     "contradict each other, and what the caller still needs. Add nothing that no draft says."
 )
+"""What the backend is told that takes notes of the drafts."""
 WRITE: Final = (
     "You speak on the telephone. Answer the caller from the notes alone: one or two short sentences, the "
     "answer first, no lists, nothing that the notes do not say."
 )
+"""What the backend is told that makes an answer of the notes."""
 
 
 @dataclass(frozen=True, slots=True)

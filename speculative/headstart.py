@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 HELD: Final = "head start"
-"""The name of its lane."""
+"""The name of a head start's lane."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,22 +35,29 @@ class HeadStart:
     """One pause's work: what was asked, what came of it, and what it cost."""
 
     question: Question
+    """What the responder is asked."""
     draft: Ledger
+    """The account of a turn that would begin at this pause."""
     wait: Callable[[int, str], None]
+    """Is told how long the silence is worth waiting for (µs), and by which setting."""
     ended: float | None
     """How many of those who said this had ended, by the reply bank."""
     began_us: int
+    """When the pause was noticed (µs on the clock)."""
     matched: Reply | None = None
     """What the reply bank would say by itself: then nobody else need be asked."""
     opinion: asyncio.Task[float | None] | None = None
     """How likely its pause is an end, by its sound; ``None``: nobody was asked."""
     task: asyncio.Task[None] | None = None
+    """The work."""
     reply: Reply | None = None
+    """What came of it."""
     ready_us: int | None = None
     """When the reply's opening could sound."""
     rendered_us: int = 0
     """How much of the work was its rendering."""
     done_us: int | None = None
+    """When the work was over (µs on the clock)."""
     because: str = ""
     """Why the silence was chosen."""
     over: bool = False

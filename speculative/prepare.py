@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 UNLIKELY: Final = 0.05
-"""Odds below which a reply is not worth its rendering."""
+"""The odds below which a reply is not worth its rendering."""
 PRIOR: Final = ((2, 4), (1, 4), (1, 6))
-"""So many of so many, before anything was counted, by rank; further ranks are taken like the last."""
+"""How many of how many came before any was counted, by rank; further ranks are taken like the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,11 @@ class Likely:
     """A reply that may come next, with its odds."""
 
     text: str
+    """What may be said."""
     odds: float
+    """How likely it is, 0 to 1."""
     because: str = ""
+    """Why it is likely."""
 
 
 class Prepare:

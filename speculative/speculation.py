@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 
 PAUSES: Final = 4
-"""Of this caller's pauses so many are remembered."""
+"""How many of this caller's latest pauses are remembered."""
 NAME: Final = "reply bank"
+"""Who is said to have chosen a reply of the bank."""
 PAUSE_SHARE: Final = 0.16
 """Of the places between two words of a turn so many have a pause of 150 ms or more: 44 of 278, in the turns
 of 8 recorded telephone callers."""

@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from turnbudget.voice.hearing.endpoint import Endpointing
 
 CUT_COSTS: Final = 2
-"""A caller who is cut off costs as much as so many who are answered late."""
+"""How many callers who are answered late cost as much as one who is cut off."""
 GOES_ON: Final = CUT_COSTS / (1 + CUT_COSTS)
-"""Fewer of those who pause here have ended: wait..."""
+"""If a smaller share of those who pause here have ended, it is worth waiting."""
 SURELY: Final = 0.25
-"""...and so few, even if whoever would answer has what they asked for."""
+"""If a smaller share have ended here, even a caller who gave what was asked for is waited for."""
 ENDS: Final = 0.95
-"""So many of those who pause here have ended: do not."""
+"""From this share of those who pause here and have ended, nothing more is waited for."""
 LONGER: Final = (6, 5)
-"""A caller is given 6/5 of the longest pause they lately spoke on after, while that keeps the promise."""
+"""What share of their longest recent pause a caller is given (6/5), while that keeps the promise."""
 RELEASE_US: Final = 60_000
-"""A word that ends in p, t or k is not over before its release, which may come 200 ms after the voice."""
+"""How much longer to wait for the release of a last p, t or k (µs; 60 ms); it may come 200 ms late."""
 UNFINISHED: Final = 0.05
-"""Below this likelihood a voice sounds unfinished."""
+"""The likelihood of an end below which a voice sounds unfinished."""
 _STOPS: Final = re.compile(r"(?:[ptk]|ck|ic|que)\W*$", re.IGNORECASE)
 
 
@@ -55,6 +55,7 @@ class Words:
     """What is known of the words before a pause."""
 
     text: str
+    """What was said so far."""
     completeness: Completeness = "unknown"
     """How much of what the caller wants to say they are, by whoever would answer."""
     understood: bool = True
@@ -92,8 +93,11 @@ class ChosenSilence:
     """How long a silence ends the turn, whose setting that is, and why."""
 
     us: int
+    """How long a silence ends the turn (µs)."""
     rule: str
+    """Which setting it follows."""
     because: str
+    """Why, as it is written in the decisions."""
 
 
 def silence(words: Words, pauses_us: Sequence[int], bounds: Endpointing) -> ChosenSilence:

@@ -35,14 +35,19 @@ if TYPE_CHECKING:
 Speed: TypeAlias = Literal["standard", "fast"]
 
 URL: Final = "https://api.anthropic.com/v1"
+"""The API's address, with its version."""
 KEY: Final = "ANTHROPIC_API_KEY"
+"""The environment variable that holds the key."""
 VERSION: Final = "2023-06-01"
+"""The API's version, sent with every request."""
 FAST_BETA: Final = "fast-mode-2026-02-01"
-"""Research previews ask for it; others ignore it."""
+"""The header that research previews want for the fast speed; others ignore it."""
 LIMITED: Final = 429
+"""The HTTP status of a request that is one too many."""
 LIMITED_US: Final = 10 * SECOND
-"""How long fast is not asked for again after a 429 that does not say."""
+"""How long fast is not asked for again after a 429 that does not say (µs; 10 s)."""
 LOST: Final = "prompt cache lost by the change of speed"
+"""The flag of an attempt whose change of speed has cost the prompt cache."""
 OPENING: Final = "(The call begins.)"
 """Said for the caller where we spoke first: the API wants a user's message to begin with."""
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 USAGE_US: Final = 60 * MS
-"""How long usage is waited for behind a whole answer: it comes with the same packet or the next."""
+"""How long usage is waited for behind a whole answer (µs; 60 ms): it comes with this packet or the next."""
 END_US: Final = 10 * MS
-"""How long the end of the stream is waited for, since a connection not read to its end cannot serve again."""
+"""How long the stream's end is waited for (µs; 10 ms): a connection not read to it cannot serve again."""
 
 
 class Call(NamedTuple):

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
+"""Who says a message of a prompt."""
 Ending: TypeAlias = Literal["done", "cancelled", "failed"]
+"""How an attempt ended."""
 LOST: Final = "lost to attempt"
-"""So begins the flag of an attempt that was dropped because another one won: what it took was in vain."""
+"""How the flag of an attempt begins that was dropped because another won: what it took was in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,9 @@ class Message:
     """One message of a prompt."""
 
     role: Role
+    """Who says it."""
     text: str
+    """What is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +42,37 @@ class Tool:
     """A function the model may ask for: its parameters as a JSON schema."""
 
     name: str
+    """What the model calls it."""
     description: str
+    """What it is for, in words for the model."""
     parameters: Mapping[str, Any]
+    """Its parameters, as a JSON schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages and tools for a backend; ``max_tokens`` is low, for some providers reserve it all."""
+    """Messages and tools for a backend."""
 
     messages: tuple[Message, ...]
+    """What was said, the system's words first."""
     max_tokens: int = 120
+    """The most tokens of an answer: few, for a caller listens and some providers reserve them all."""
     temperature: float | None = 0.0
+    """How much chance there is in the answer; ``None`` leaves it to the provider."""
     tools: tuple[Tool, ...] = ()
+    """The functions that the model may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A complete call that the model asks for; ``arguments`` is its JSON, as the model wrote it."""
+    """A complete call that the model asks for."""
 
     id: str
+    """The provider's id of the call."""
     name: str
+    """The function that is called."""
     arguments: str
+    """Its arguments in JSON, as the model wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,41 +83,61 @@ class Delta:
     """
 
     text: str = ""
+    """Text to be spoken."""
     call: ToolCall | None = None
+    """A tool call that is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where one attempt's time went: instants in µs on the loop's clock, spans in µs, ``None`` if unknown.
-
-    ``first_token_us`` is the first *answer* token; bytes, roles, keep-alives and reasoning come before it
-    and are not it. Server spans are what the provider says of itself. ``retry_of`` is the number of the
-    attempt before, in the same turn.
-    """
+    """Where one attempt's time went: instants in µs on the loop's clock, spans in µs, ``None`` if unknown."""
 
     backend: str
+    """The backend's name."""
     model: str
+    """The model's name."""
     began_us: int
+    """When the attempt began (µs on the loop's clock)."""
     attempt: int = 0
+    """The number of the attempt in its turn, from 0."""
     retry_of: int | None = None
+    """The number of the attempt it follows; ``None`` for the first."""
     reused: bool | None = None
+    """Whether it went over a connection that was there; ``None`` if none came about."""
     connected_us: int | None = None
+    """When there was a connection (µs on the loop's clock)."""
     headers_us: int | None = None
+    """When the response's headers were there (µs on the loop's clock)."""
     first_byte_us: int | None = None
+    """When the first byte of the body came (µs on the loop's clock)."""
     first_token_us: int | None = None
+    """When the first answer token came (µs on the loop's clock); reasoning is none."""
     first_sentence_us: int | None = None
+    """When the first sentence was whole (µs on the loop's clock)."""
     ended_us: int | None = None
+    """When the attempt ended (µs on the loop's clock)."""
     server_queue_us: int | None = None
+    """How long the request waited, as the provider says (µs)."""
     server_prefill_us: int | None = None
+    """How long the prompt was read, as the provider says (µs)."""
     server_decode_us: int | None = None
+    """How long the answer was made, as the provider says (µs)."""
     tokens_in: int | None = None
+    """The tokens of the prompt, cached ones included."""
     tokens_cached: int | None = None
+    """The tokens of the prompt that were cached."""
     tokens_out: int | None = None
+    """The tokens of the answer, reasoning included."""
     tokens_reasoning: int | None = None
+    """The tokens of the reasoning."""
     tier_asked: str | None = None
+    """The service tier that was asked for."""
     tier_served: str | None = None
+    """The service tier that was given."""
     ending: Ending = "done"
+    """How the attempt ended."""
     error: str = ""
+    """What went wrong; '' if nothing."""
     flags: tuple[str, ...] = ()
     """What was odd about it: no finish reason, usage missing, cache lost by a change of tier, …"""
 
@@ -121,6 +155,7 @@ class Timing:
 
 
 Told: TypeAlias = "Callable[[Timing], None]"
+"""Takes the record of each attempt."""
 
 
 def nobody(_: Timing) -> None:
@@ -131,6 +166,7 @@ class Backend(Protocol):
     """An LLM, shared by all calls of a process."""
 
     name: str
+    """What the backend is called in records and forecasts."""
 
     def stream(self, prompt: Prompt, budget: Budget, told: Told = nobody) -> AsyncIterator[Delta]:
         """Yield the answer to *prompt* until it or *budget* ends; *told* gets a Timing per attempt.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 TRIES: Final = 2
-"""Attempts at one backend before the turn's first token."""
+"""How many attempts one backend gets before the turn's first token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class Patience:
 
 
 PATIENCE: Final = Patience()
+"""How long to wait where nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,20 +29,25 @@ if TYPE_CHECKING:
 
 
 KEPT_S: Final = 300
-"""Seconds an idle connection is kept: longer than a caller is silent."""
+"""How long an idle connection is kept (seconds): longer than a caller is silent."""
 DEAD: Final = 4
-"""Dead pooled connections in a row before the next is not tried."""
+"""How many dead pooled connections in a row are replaced before the request is given up."""
 BODY_US: Final = 200 * MS
-"""How long the reason for a refusal is waited for."""
+"""How long the reason for a refusal is waited for (µs; 200 ms)."""
 BODY: Final = 1 << 16
+"""How much of a refusal is read (bytes; 64 KB)."""
 TOLD: Final = 200
-"""Characters of a provider's own words in an error."""
+"""How much of a provider's own words an error repeats (characters)."""
 LOST: Final = "the connection was lost"
+"""What is said of a connection that broke."""
 OK: Final = 200
+"""The HTTP status of an answer."""
 LIMITED: Final = 429
+"""The HTTP status of a request that is one too many."""
 PASSING: Final = frozenset((408, 425, 500, 502, 503, 504, 529))
-"""Refusals that may be over at the next attempt; 429 is one only if it says when."""
+"""The HTTP statuses that may be over at the next attempt; 429 is one only if it says when."""
 REMEDIES: Final = {401: "check the key", 403: "check the key", 404: "check the URL and the model"}
+"""What to do about a refusal, by its HTTP status."""
 _KINDS: Final[tuple[tuple[type[Exception], str, str, bool], ...]] = (
     (aiohttp.ClientConnectorDNSError, "the name {host!r} has no address", "check URL and network", False),
     (aiohttp.ClientSSLError, "no secure connection to {host}:{port}: {detail}", "check the URL", False),
@@ -59,8 +64,11 @@ class Request:
     """What is asked: where below the provider's URL, and the JSON to send."""
 
     path: str
+    """Where it goes, below the provider's URL."""
     body: Mapping[str, Any]
+    """The JSON that is sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of this request alone."""
 
 
 class Pool:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 CHECKPOINT_US: Final = 450 * MS
+"""How long a race waits for the accurate one's first sentence (µs; 450 ms)."""
 LATE_US: Final = 300 * MS
-"""When a first token is late, until twenty have been measured."""
+"""When a first token is late, until twenty have been measured (µs; 300 ms)."""
 
 
 class Mode:

@@ -43,31 +43,37 @@ class Dialect:
     """What one server knows of the API."""
 
     limit: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
-    """What it calls the most tokens an answer may have."""
+    """What the server calls the most tokens an answer may have."""
     key: str = ""
     """The environment variable that holds its key."""
     needs_key: bool = False
+    """Whether the server wants a key."""
     usage: bool = True
-    """It knows ``stream_options.include_usage``."""
+    """Whether the server knows ``stream_options.include_usage``."""
     pads: bool = False
-    """It pads its chunks unless asked not to."""
+    """Whether the server pads its chunks unless asked not to."""
     force_close: bool = False
-    """It closes a connection after each answer whatever it says, so none is kept."""
+    """Whether the server closes a connection after each answer, so that none is kept."""
     thinking: bool = False
-    """Its prompt template opens the thought that its answers only close."""
+    """Whether the prompt's template opens the thought that the answer only closes."""
 
 
 OPENAI: Final = Dialect(limit="max_completion_tokens", key="OPENAI_API_KEY", needs_key=True, pads=True)
+"""OpenAI's own dialect."""
 GROQ: Final = Dialect(limit="max_completion_tokens", key="GROQ_API_KEY", needs_key=True, usage=False)
-"""It sends usage unasked, in ``x_groq``."""
+"""The dialect of Groq, which sends usage unasked, in ``x_groq``."""
 CEREBRAS: Final = Dialect(limit="max_completion_tokens", key="CEREBRAS_API_KEY", needs_key=True)
+"""The dialect of Cerebras."""
 COMMON: Final = Dialect()
-"""What vLLM, llama.cpp, Ollama and most others know."""
+"""The dialect of vLLM, llama.cpp, Ollama and most others."""
 PATH: Final = "chat/completions"
+"""Where chat completions are, below the server's URL."""
 HOSTS: Final = {"api.openai.com": OPENAI, "api.groq.com": GROQ, "api.cerebras.ai": CEREBRAS}
+"""The dialects of servers that are known by their host."""
 DONE: Final = "[DONE]"
+"""The data of the event that ends a stream."""
 REASONING: Final = ("reasoning_content", "reasoning")
-"""Fields of a delta that hold thoughts: vLLM and DeepSeek, Groq and Cerebras."""
+"""The fields of a delta that hold thoughts: vLLM and DeepSeek, Groq and Cerebras."""
 
 
 class OpenAIBackend:

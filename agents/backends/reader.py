@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 LONG: Final = 1_000
-"""Characters of a provider's own words that are looked at; fewer are told."""
+"""How much of a provider's own words is looked at (characters); less is told."""
 MOST: Final = 1 << 53
-"""A count or a span above this is none."""
+"""The largest number that is taken for a count or a span; a larger one is none."""
 NAMES: Final = ("think", "thinking", "thought", "thoughts", "reasoning")
+"""The names of the tags that models put around their thoughts."""
 _TAG: Final = re.compile(rf"<(/?)(?:{'|'.join(NAMES)})>", re.IGNORECASE)
 _WHOLE: Final = tuple(f"<{slash}{name}>" for name in NAMES for slash in ("", "/"))
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

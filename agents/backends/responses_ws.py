@@ -45,17 +45,19 @@ if TYPE_CHECKING:
 
 
 URL: Final = "wss://api.openai.com/v1"
+"""The API's address, with its version."""
 KEY: Final = "OPENAI_API_KEY"
+"""The environment variable that holds the key."""
 OLD_US: Final = 55 * 60 * SECOND
-"""A socket of this age is not used again: the server ends it at 60 minutes, in mid-answer too."""
+"""From what age on a socket is not used again (µs; 55 min): the server ends it at 60, in mid-answer too."""
 FAREWELL: Final = aiohttp.ClientWSTimeout(ws_receive=None, ws_close=0.01)
-"""A server that is left does not have to say good-bye."""
+"""How long a closing socket waits: a server that is left does not have to say good-bye."""
 SPARE: Final = 8
-"""Idle sockets kept."""
+"""How many idle sockets are kept."""
 LEAST: Final = 16
-"""The API refuses a lower limit of output tokens."""
+"""The lowest limit of output tokens that the API takes."""
 FORGOTTEN: Final = frozenset(("websocket_connection_limit_reached", "previous_response_not_found"))
-"""Errors that a new connection, told everything, does not have."""
+"""The errors that a new connection, told everything, does not have."""
 
 
 class _Socket:

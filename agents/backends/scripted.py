@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.budget import Budget
 
 FIRST_US: Final = 100 * MS
+"""When the first word comes, where a script does not say (µs; 100 ms)."""
 EACH_US: Final = 20 * MS
+"""How long each further word takes, where a script does not say (µs; 20 ms)."""
 
 
 class Silence:

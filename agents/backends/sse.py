@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 LIMIT: Final = 1 << 20
-"""Bytes in an event; a longer one is skipped and counted."""
+"""The longest event that is read (bytes; 1 MB); a longer one is skipped and counted."""
 STRAY: Final = 1 << 16
-"""Bytes kept of lines that are no field."""
+"""How much of the lines that are no field is kept (bytes; 64 KB)."""
 _END: Final = re.compile(rb"\r\n|\n|\r")
 _KNOWN: Final = frozenset((b"", b"id", b"retry"))
 """Comments, and the fields for reconnecting, which nobody does inside a turn."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 MINUTE_US: Final = 60 * SECOND
+"""The time over which an API limits its requests and tokens (µs; 1 min)."""
 
 
 class Remote(Part, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 W = TypeVar("W")
 FORGET: Final = 64
-"""So many deadlines of those who left are not worth sweeping."""
+"""How many deadlines of those who left may lie about before they are swept."""
 
 
 class Engine:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Survival = Callable[[float], float]
 
 LONGEST_US: Final = 60_000_000
-"""A stall is cut here: no client waits a minute for a word."""
+"""The longest stall (µs; 1 min): no client waits longer for a word."""
 _NORMAL: Final = NormalDist()
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=msgspec.Struct)
 PREFIX: Final = "simulated:"
+"""What the name of a backend begins with that is simulated."""
 _NOT_OURS: Final = ("base", "kind", "mark", "source", "as_of", "probe")
 """Keys of a file that say where it comes from; ``[probe]`` is for whoever measured."""
 

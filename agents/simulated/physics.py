@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from turnbudget.agents.simulated.hardware import Instance, Model, Price, Speculation
 
 US: Final = 1e6
+"""Microseconds in a second."""
 CONTEXT: Final = 1_500
-"""Tokens behind a stream of a voice agent (assumed): system prompt, tools and a few turns."""
+"""The tokens behind a stream of a voice agent (assumed): system prompt, tools and a few turns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from turnbudget.agents.backends.backend import Message
 
 BLOCK: Final = 16
-"""Tokens in a block of the cache (vLLM's default; assumed of others)."""
+"""The tokens in a block of the cache (vLLM's default; assumed of others)."""
 FRAME: Final = 4
-"""Tokens that a chat template puts around a message (assumed)."""
+"""The tokens that a chat template puts around a message (assumed)."""
 _TOKEN: Final = re.compile(r"\s?\w{1,6}|\s?[^\w\s]|\s")
 
 

@@ -34,11 +34,15 @@ from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.time.clock import MS, SECOND
 
 Preset: TypeAlias = Instance | Remote
+"""An instance, which is physics, or an API, which is a black box."""
 EVAL: Final = "kwindla/aiewf-eval, 30 turns"
+"""Where the quantiles of the APIs come from."""
 _GUESS: Final[tuple[float, Mark, str]] = (80, "assumed", "no source; the order of hosted models")
 _MAXIMA: Final = "all but one of twelve published maxima lie at 1.8 to 10 times their p95"
 STALL: Final = Constant(0.005, "assumed", _MAXIMA)
+"""The share of an API's requests that stall."""
 ALPHA: Final = Constant(1.1, "assumed", _MAXIMA)
+"""The tail of an API's stalls: the exponent of a Pareto distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ APIS: Final = (
     ),
     Api("api-sonnet-5", "claude-sonnet-5, no thinking", 1204, 2465, 6955),
 )
+"""The hosted models of which quantiles were published."""
 
 
 def fast_mode() -> Remote:
@@ -325,6 +330,7 @@ def _all() -> dict[str, Preset]:
 
 
 PRESETS: Final[dict[str, Preset]] = _all()
+"""Every preset by its name."""
 
 
 def instance(name: str) -> Instance:

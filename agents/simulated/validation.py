@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROMPT: Final = 550
+"""The prompt of the measured stages (tokens)."""
 OUT: Final = 247
-"""The ``general`` workload of the measured stages: shared prompts, so nearly all of it is cached."""
+"""The answer of the measured stages (tokens): their prompts are shared, so nearly all is cached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 
 
 START_US: Final = 3 * SECOND
+"""How long the broker is waited for at the start (µs; 3 s)."""
 REMEMBERED: Final = 4_096
-"""Questions of the past, by which a late answer is told from a foreign one."""
+"""How many questions of the past are remembered, by which a late answer is told from a foreign one."""
 BEATS: Final = 3
+"""After how many of its own heartbeats without a sign a worker is taken for dead."""
 LONG_AGO: Final = -(10**18)
+"""An instant before any other (µs)."""
 WORKERS: Final = 10_000
-"""More are not remembered: anybody the broker lets in can make them up."""
+"""How many workers are remembered at most: anybody the broker lets in can make them up."""
 
 Ignored = Literal["late", "duplicate", "retained", "foreign", "oversized", "malformed", "outdated"]
 

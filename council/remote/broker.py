@@ -17,9 +17,13 @@ from turnbudget.agents.backends.backend import Secret
 from turnbudget.voice.errors import ConfigError
 
 PASSWORD: Final = "TURNBUDGET_MQTT_PASSWORD"  # noqa: S105 - where a password is, not one
+"""The environment variable that holds the broker's password."""
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+"""The usual ports, by the scheme of the address."""
 LONGEST_NAME: Final = 200
+"""How long a seat's or a prefix's name may be (characters)."""
 EXAMPLE: Final = "write mqtt://host:1883 or mqtts://user@host"
+"""What is told to whoever wrote an address that is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,26 +45,31 @@ LOG: Final = logging.getLogger(__name__)
 """Takes the client's own complaints; ours go to whoever asked."""
 LOG.addHandler(logging.NullHandler())
 PATIENCE_S: Final = 2
-"""For any one answer of the broker's."""
+"""How long any one answer of the broker's is waited for (seconds)."""
 KEEPALIVE_S: Final = 5
+"""How often the broker hears of us where there is nothing to say (seconds)."""
 LARGEST_PACKET: Final = 1024 * 1024
-"""What the broker may send us at all; what is merely too big for a message of ours is counted instead."""
+"""The largest packet that the broker may send us (bytes; 1 MB); larger messages are counted."""
 NODELAY: Final = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-"""Without it an acknowledged round trip waits 88 ms for Nagle's algorithm and a delayed ACK."""
+"""Turns Nagle's algorithm off: with it, a round trip that is acknowledged waits 88 ms for a delayed ACK."""
 QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)
 """The same from the broker's side, whose option it is (mosquitto: ``set_tcp_nodelay true``), off by default:
 of several messages at once the second waits 40 ms for our ACK. Linux lets us send that early, each time."""
 FIRST_US: Final = 100 * MS
+"""The first pause between attempts while the broker is away (µs; 100 ms)."""
 LONGEST_US: Final = SECOND
-"""Between attempts while the broker is away: it is found within 3 s of its return, patience included."""
+"""The longest pause between attempts (µs; 1 s): a broker is found within 3 s of its return."""
 BRIEF_US: Final = 5 * SECOND
+"""The shortest connection that was lost and not thrown out (µs; 5 s)."""
 BANISHED_US: Final = 16 * SECOND
 """Connections that last no longer than BRIEF_US are thrown out rather than lost: from the second in a row on
 we come back under another id, later and later, to 4 attempts in 30 s."""
 OUTBOX: Final = 1_000
+"""How many messages may wait to be sent."""
 TAKEN_OVER: Final = "another client came with our id"
+"""Why we lost a connection to another client of our name."""
 REASONS: Final = {142: TAKEN_OVER, 128: "the broker closed the connection"}
-"""MQTT 5 gives 142 (0x8E); mosquitto 2.0.11 gives nothing, which paho calls 128."""
+"""Why a connection ended: MQTT 5 gives 142; mosquitto 2.0.11 gives nothing, which paho calls 128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +77,17 @@ class Letter:
     """A message to send before *ends_us*, or not at all; ``None``: whenever."""
 
     topic: str
+    """Where it is published."""
     payload: bytes
+    """What it says."""
     ends_us: int | None = None
+    """The instant after which it is not sent any more (µs); ``None`` if it always is."""
     retain: bool = False
+    """Whether the broker keeps it for whoever subscribes later."""
     correlation: bytes = b""
+    """The id of the question it asks or answers."""
     answer_to: str = ""
+    """The topic on which an answer is expected ('' if none is)."""
     qos: int = 0
     """1: it is sent once the broker has said that it has it."""
 

@@ -32,16 +32,23 @@ if TYPE_CHECKING:
 
 
 RETURN_US: Final = 20 * MS
-"""Kept for the way back; on a busy machine one in a hundred has taken 6 ms there and back."""
+"""Time kept for the way back (µs; 20 ms): of a hundred one has taken 6 ms on a busy machine."""
 BEAT_US: Final = 2 * SECOND
+"""How often a worker says that it serves (µs; 2 s)."""
 SLOTS: Final = 32
+"""How many questions a worker answers at once."""
 START_US: Final = 3 * SECOND
+"""How long the broker is waited for at the start (µs; 3 s)."""
 REMEMBERED: Final = 1_024
+"""How many questions are remembered, by which one that is delivered twice is known."""
 LONGEST_NAME: Final = 64
+"""How long a question's id may be (bytes)."""
 LONGEST_REASON: Final = 200
+"""How much of an error is told (characters)."""
 DRIFT: Final = 5_000
-"""One part in this: 200 ppm, twice what two poor quartz clocks drift apart."""
+"""In how many parts of time clocks drift apart by one: 200 ppm, twice what two poor ones do."""
 SENDERS: Final = 1_000
+"""How many senders' most punctual messages are remembered."""
 
 Noted = Literal[
     "answered", "busy", "late", "slow", "failed", "duplicate", "retained", "foreign", "malformed", "unsent"

@@ -21,7 +21,7 @@ from turnbudget.voice.errors import ComponentError
 VERSION: Final = 2
 """The version of these rules; a peer of another is refused."""
 LIMIT_BYTES: Final = 64 * 1024
-"""Half of what the large public brokers allow a packet (128 KiB)."""
+"""The largest message (bytes): half of what large public brokers allow a packet (128 KiB)."""
 
 Kind = Literal["opinion", "none", "busy", "late", "failed"]
 S = TypeVar("S", bound="Versioned")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Origin = Literal["rendered", "disk"]
 
 OVERHEAD: Final = 1_024
-"""Bytes that an entry takes beside its samples: objects, text, its place in the table; rounded up."""
+"""The bytes that an entry takes beside its samples: objects, text, its place; rounded up."""
 FASTEST: Final = 200 / 450
 """The time that the fastest voice of :mod:`turnbudget.voice.tts.choose` takes, as a share of the usual."""
 SLOWEST: Final = 200 / 80
@@ -43,10 +43,13 @@ class CachedSpeech:
     """One speech and what is known of it."""
 
     speech: Speech
+    """The sound."""
     origin: Origin
+    """Whether this process rendered it or had it from the disk."""
     made: str
     """When it was rendered (UTC); '' in virtual time."""
     hits: int = 0
+    """How often it was asked for."""
 
     @property
     def bytes(self) -> int:
@@ -222,9 +225,11 @@ class WarmUp:
     """The likeliest come first, so nothing that it has kept makes room for what comes later."""
 
     keys: dict[Key, None] = field(default_factory=dict)
+    """What has been kept."""
     overflowed: bool = False
     """Memory is full of it: more can only be on disk."""
     disk_bytes: int = 0
+    """What that takes on disk (bytes)."""
 
     def note(self, key: Key, stored: Stored | None, store: Store | None, *, held: bool) -> bool:
         """Note that *key* was kept, *held* in memory or *stored* on disk; say whether it is either."""

@@ -46,14 +46,17 @@ class ShelfEntry:
     """One kept speech."""
 
     text: str
+    """What it says."""
     bytes: int
-    """What it takes in memory, or on disk if it is only there."""
+    """The bytes it takes in memory, or on disk if it is only there."""
     hits: int
     """How often it was asked for since it came to memory."""
     origin: Origin
     """Whether this process rendered it or had it from the disk."""
     in_memory: bool
+    """Whether it is in memory."""
     on_disk: bool
+    """Whether it is on disk."""
     made: str
     """When it was rendered (UTC); '' in virtual time."""
 

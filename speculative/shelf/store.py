@@ -99,6 +99,7 @@ class Stored(NamedTuple):
     """An entry on disk."""
 
     key: Key
+    """What it is found by."""
     made: str
     """When it was rendered (UTC); '' in virtual time."""
     size: int
