@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.recording import Recording
 
 SAYS: Final = ("I would like to check my balance.", "My savings account please.", "No, that was it. Goodbye.")
+"""What the caller says unless they are told otherwise; a sentence each turn."""
 PATIENCE_US: Final = 3 * clock.SECOND
 """How long the caller stays behind the last answer: an agent may have something to end, or send them on."""
 NEAR_US: Final = 60 * clock.MS
@@ -55,16 +56,23 @@ class CallPlan:
     """Whom to call, as whom, and what to say."""
 
     server: str
+    """The address of the server's HTTP."""
     socket: str
+    """Host and port of its AudioSocket."""
     origin: str
+    """Its public address, which signatures are made for; '' if there are none."""
     rate: int
+    """Sample rate of the line (Hz)."""
     who: Mapping[str, str]
     """``caller``, ``called`` and ``tenant``, as far as they were given."""
     says: Sequence[str]
+    """Sentences or sound files, one each turn."""
     words: bool
+    """What is heard is written down."""
     token: str = field(default="", repr=False)
     """Twilio's to sign with, or the tenant's to show."""
     patience_us: int = PATIENCE_US
+    """How long the caller stays behind the last answer (µs)."""
 
 
 class KeptPlayout(FarPlayout):
@@ -197,6 +205,7 @@ async def chan_websocket(
 
 
 CARRIERS: Final = {"twilio": twilio, "audiosocket": audiosocket, "chan_websocket": chan_websocket}
+"""How to call, by the carrier's name."""
 
 
 async def _ask_webhook(

@@ -69,8 +69,11 @@ class CallPolicy:
     """How one call is recorded and redacted, and who is asked about its caller."""
 
     recording: Recording = field(default_factory=Recording)
+    """Whether the caller consents to be recorded, and where the recording pauses."""
     redaction: Redaction = field(default_factory=Redaction)
+    """What is taken out of everything that is written of the call."""
     facts: Facts | None = None
+    """Asks who the caller is; ``None``: nobody is asked."""
     sensitive: Collection[str] = ()
     """Slots that are not recorded while they are asked for."""
 

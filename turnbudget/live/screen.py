@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 REFRESH: Final = 8
 """Times a second."""
 CELLS: Final = 24
+"""Width of the level meter (characters)."""
 QUIETEST_DB: Final = -60.0
+"""Level at which the meter is empty (dBFS)."""
 ADVICE: Final = (
     "the microphone hears our own voice: use a headset, or pip install 'turnbudget[aec]' to have it cancelled"
 )
+"""What is said once when the microphone hears our own voice."""
 
 
 class Screen:

@@ -49,12 +49,17 @@ class TalkSettings:
     """How to talk."""
 
     config: Config
+    """The settings of the agent and its engines."""
     folder: Path | None = None
     """Where the run is written to; ``None``: nowhere."""
     echo: Echo = "auto"
+    """What is done about our own voice in the microphone."""
     push_to_talk: bool = False
+    """The space bar opens and closes the microphone, which begins closed."""
     source: str = "microphone"
+    """Where the sound comes from, as the record names it."""
     force: bool = False
+    """A run that is already in the folder is written over."""
 
 
 class Follower(Protocol):
@@ -82,8 +87,11 @@ class TalkResult:
     """A call that is over: its run, its record, and whether the card broke it off."""
 
     run: Run
+    """The rows and the summary of the call."""
     record: CallRecord
+    """How the call went and ended."""
     broken: bool
+    """The sound card broke the call off."""
 
 
 async def talk(settings: TalkSettings, card: Card, follower: Follower) -> TalkResult:

@@ -26,10 +26,15 @@ Mode: TypeAlias = Literal["full", "light"]
 RECENT_US: Final = 10 * clock.SECOND
 """How long a turn says something of the next."""
 ENOUGH: Final = 20
+"""Turns of the last ten seconds below which they say nothing of the next."""
 WINDOW: Final = 400
+"""Latest turns that are kept of each mode."""
 BEAT_US: Final = 100 * clock.MS
+"""How often the lateness of the loop is measured (µs; 100 ms)."""
 LAGS: Final = 100
+"""Measured latenesses that are kept: those of ten seconds."""
 STAGES: Final = ("choose", "synthesize", "deliver")
+"""Stages between the end of the caller's silence and our first sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,9 @@ class Prediction:
     """The p95 of the first sound to come, and what makes it."""
 
     us: int
+    """The p95 of the first sound (µs behind the caller's last word)."""
     because: str
+    """What makes it, in words for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +52,21 @@ class Load:
     """How things stand as a call asks to be taken; calls that are expected count as calls."""
 
     calls: int
+    """Calls that run or are expected in this worker."""
     most: int
+    """Calls that this worker takes at a time."""
     tenant_calls: int
+    """Calls of the tenant that run or are expected."""
     tenant_most: int
     """0: the tenant has no limit of its own."""
     budget_us: int
+    """When the first sound is due (µs behind the caller's last word)."""
     full: Prediction
+    """What the first sound would take with all there is."""
     light: Prediction | None
     """``None``: nothing lighter could answer."""
     draining: bool = False
+    """The operator lets no more calls in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +74,11 @@ class Admission:
     """How a call is taken, or (``mode`` is ``None``) that it is not, and why."""
 
     mode: Mode | None
+    """How the call is answered; ``None``: it is refused."""
     rule: Rule = "none"
+    """Which rule refused or degraded the call."""
     because: str = ""
+    """Why, in words for the log and the caller's carrier; '' if the call is simply taken."""
 
 
 def judge(load: Load) -> Admission:

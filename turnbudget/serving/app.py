@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
 
 Mount: TypeAlias = "Callable[[web.Application, Floor], None]"
+"""Adds routes of a floor to the application."""
 Handler: TypeAlias = "Callable[[web.Request], Awaitable[web.StreamResponse]]"
+"""Answers one request."""
 LARGEST: Final = 65_536
 """Bytes of a request's body."""
 WORDS: Final = {
@@ -39,9 +41,11 @@ WORDS: Final = {
     409: "conflict",
     503: "busy",
 }
+"""What a refused request is told, by its HTTP status: nothing of the reason."""
 KEEP_ALIVE_S = 15.0
 """How long a connection without a request stays open between two."""
 GOODBYE_S = 1.0
+"""How long requests that are under way may take at the end (seconds)."""
 log = logging.getLogger(__name__)
 
 

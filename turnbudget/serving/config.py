@@ -25,30 +25,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
+"""A TCP port; 0 is any that is free."""
 Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+"""How many there may be of something."""
 ENVIRONMENT: Final = "env:"
+"""What a credential begins with that is read from the environment."""
 SHORTEST: Final = 16
 """Signs of a token: fewer can be guessed."""
 DEFAULT: Final = "default"
+"""The tenant of a file that names none."""
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that may be asked without TLS."""
 HOLES: Final = ("caller", "called", "call", "tenant")
+"""What the address of a CRM may hold in braces."""
 SHORTEST_SECRET: Final = 24
 """Signs of a webhook's secret."""
 EVENTS: Final = ("call.ended", "call.transferred")
+"""What a webhook may be told."""
 _NO_DIGITS: Final = re.compile(r"[^0-9]")
 
 Agents: TypeAlias = dict[str, Config]
+"""The settings of each tenant's agent, by the tenant's name."""
 
 
 class WebhookTable(Table, frozen=True):
-    """``[tenants.NAME.webhook]``: where what happens is told, and the secret that signs it.
-
-    ``secret`` is ``whsec_`` and base64, or any text of 24 signs or more.
-    """
+    """``[tenants.NAME.webhook]``: where what happens is told, and the secret that signs it."""
 
     url: str = ""
+    """Where what happens is told; '' is nowhere."""
     secret: str = ""
+    """Signs every message: ``whsec_`` and base64, or any text of 24 signs or more."""
     events: tuple[str, ...] = EVENTS
+    """What is told: ``call.ended``, ``call.transferred``."""
 
     def __post_init__(self) -> None:
         if not self.url:
@@ -61,14 +69,12 @@ class WebhookTable(Table, frozen=True):
 
 
 class CrmTable(Table, frozen=True):
-    """``[tenants.NAME.crm]``: the address to ask about who calls.
-
-    It may hold ``{caller}``, ``{called}``, ``{call}`` and ``{tenant}``. It answers
-    with a JSON object of plain values; ``token`` is shown to it as a bearer's.
-    """
+    """``[tenants.NAME.crm]``: the address to ask about who calls; it answers with a flat JSON object."""
 
     url: str = ""
+    """The address to ask, with ``{caller}``, ``{called}``, ``{call}`` and ``{tenant}`` in it; '' is none."""
     token: str = ""
+    """Shown to it as a bearer's."""
 
     def __post_init__(self) -> None:
         if self.url:
@@ -85,37 +91,52 @@ class CrmTable(Table, frozen=True):
 class ServeTable(Table, frozen=True):
     """``[serve]``: where the server listens, how much it takes, and who may ask it.
 
-    ``public`` is the address at which carriers reach it (``https://calls.example.com``); with it, or on a
-    host that is not this machine's own, every caller needs a signature or a token. Without
-    ``audiosocket_port`` there is no AudioSocket; port 0 is any that is free; its ``audiosocket_rate`` is
-    16000 for ``Dial(AudioSocket/…/c(slin16))``. ``broker`` and ``otlp`` are where events and traces go;
-    ``texts`` shows what was said to those who watch. Worker N answers on ``ops_port`` + N as well, and
-    alone: for whoever has to ask each worker, for metrics and the board. ``redact`` takes numbers of cards,
-    telephones and the like out of everything that is written. ``carriers`` are lines of your own: what is
-    spoken at ``/NAME/ws``, as ``module:attribute`` (see docs/engines.md).
+    With a ``public`` address, or on a host that is not this machine's own, every caller needs a signature or
+    a token.
     """
 
     host: str = "127.0.0.1"
+    """The address that HTTP listens on."""
     port: Port = 8080
+    """The port of HTTP, shared by all workers."""
     ops_port: Port | None = None
+    """Worker N answers on this port + N as well, and alone: for metrics and the board of each."""
     public: str = ""
+    """The address at which carriers reach the server (``https://calls.example.com``); '' if they do not."""
     audiosocket_host: str = "127.0.0.1"
+    """The address that AudioSocket listens on."""
     audiosocket_port: Port | None = None
+    """The port of AudioSocket; without one there is no AudioSocket."""
     audiosocket_rate: Literal[8_000, 16_000] = 8_000
+    """Sample rate of AudioSocket (Hz); 16000 is for ``Dial(AudioSocket/…/c(slin16))``."""
     operator_token: str = ""
+    """Lets operators see the board and reload; without one only this machine may."""
     twilio_token: str = ""
+    """Signs Twilio's requests, whichever tenant they are for."""
     most_calls: Count = 40
+    """Calls at a time, of all workers together."""
     most_waiting: Count = 128
+    """Sockets at a time that have not begun a call."""
     start_ms: Positive = 5_000
+    """How long a socket may take to begin its call, and a request to send its body (ms)."""
     stall_ms: Positive = 10_000
+    """How long a peer may not read or answer before its socket is closed (ms)."""
     drain_ms: Ms = 60_000
+    """How long calls may go on once the server is told to end (ms)."""
     out: str = "runs"
+    """The folder in which every worker begins its run."""
     site: str = "main"
+    """The name of this place in call events."""
     broker: str = ""
+    """The MQTT broker that call events go to; '' is none."""
     otlp: str = ""
+    """The address that traces go to, over HTTP; '' is none."""
     texts: bool = False
+    """Those who watch see what was said, redacted."""
     redact: bool = True
+    """Numbers of cards, telephones and the like are taken out of everything that is written."""
     carriers: dict[str, str] = msgspec.field(default_factory=dict)
+    """Lines of your own: what is spoken at ``/NAME/ws``, as ``module:attribute`` (see docs/engines.md)."""
 
     @property
     def local(self) -> bool:
@@ -129,34 +150,41 @@ class ServeTable(Table, frozen=True):
 
 
 class TenantTable(Table, frozen=True):
-    """``[tenants.NAME]``: whom a call is for: called numbers or a token say so.
-
-    ``lines`` are the kinds of line it may come over ('twilio', 'audiosocket', …; none named: all), ``config``
-    is a file of settings for its agent, ``most_calls`` 0 is no limit of its own, ``records`` says that its
-    callers consent to be recorded, ``overflow`` is the number that calls go to which are not taken. While
-    the agent asks for a slot that is ``sensitive`` nothing is recorded; ``dispositions`` say what is made of
-    a call that is over.
-    """
+    """``[tenants.NAME]``: whom a call is for: called numbers or a token say so."""
 
     called: tuple[str, ...] = ()
+    """Numbers whose calls are this tenant's."""
     tokens: tuple[str, ...] = ()
+    """Tokens whose bearers may bring this tenant's calls."""
     twilio_token: str = ""
+    """Signs Twilio's requests for this tenant."""
     lines: tuple[str, ...] = ()
+    """Kinds of line that calls may come over (``twilio``, ``audiosocket``, …); none named: all."""
     config: str = ""
+    """The file of settings of its agent, beside this file; '' is the agent of the command line."""
     most_calls: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
+    """Calls at a time, of all workers together; 0 is no limit of its own."""
     records: bool = False
+    """Its callers consent to be recorded."""
     overflow: str = ""
+    """The number that calls go to which are not taken; '' is none: they hear a busy tone."""
     sensitive: tuple[str, ...] = ()
+    """Slots while the agent asks for which nothing is recorded."""
     webhook: WebhookTable = WebhookTable()
+    """Where the end of its calls is told."""
     crm: CrmTable = CrmTable()
+    """Where it is asked who calls."""
     dispositions: tuple[DispositionRule, ...] = ()
+    """What its calls are called that are over; the first rule that fits counts."""
 
 
 class FloorConfig(Table, frozen=True):
     """The whole file of a floor of calls."""
 
     serve: ServeTable = ServeTable()
+    """The server as a whole."""
     tenants: dict[str, TenantTable] = msgspec.field(default_factory=dict)
+    """Each tenant, by its name."""
 
     def __post_init__(self) -> None:
         public = self.serve.public

@@ -82,11 +82,17 @@ class DispositionRule(Table, frozen=True):
     """
 
     name: str
+    """What such calls are called."""
     reasons: tuple[EndReason, ...] = ()
+    """Who or what ended them; none named: anybody."""
     least_turns: int = 0
+    """The fewest turns that they have."""
     most_turns: int = 1_000_000
+    """The most turns that they have."""
     said: str = ""
+    """A pattern that something we said matches; '' for any."""
     heard: str = ""
+    """A pattern that something the caller said matches; '' for any."""
     failed: bool | None = None
     """Whether a turn failed, or was left without any sound."""
 
@@ -136,18 +142,24 @@ class SpokenLine(Record, frozen=True, kw_only=True):
     """What one side said."""
 
     who: str
+    """``caller`` or ``agent``."""
     text: str
+    """Its words, redacted."""
 
 
 class Handover(Record, frozen=True, kw_only=True):
     """A caller who is sent on to somebody."""
 
     target: str
+    """Whom the caller is sent to."""
     because: str
     """Which agent sent them, and why."""
     slots: dict[str, str]
+    """What was known of what the caller wants, redacted."""
     lines: tuple[SpokenLine, ...]
+    """The last lines of both sides."""
     turns: int
+    """Turns of the call so far."""
 
 
 def handover(target: str, rows: Sequence[Row], slots: Mapping[str, str]) -> Handover:

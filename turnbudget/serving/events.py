@@ -24,11 +24,15 @@ class CallBegan:
     """A call was taken. ``at_us`` is µs on the loop's clock."""
 
     call: str
+    """What the call is named here."""
     tenant: str
+    """Whose call it is."""
     line: str
     """What it came over: ``browser``, ``twilio``, ``audiosocket``, …"""
     info: CallInfo
+    """What the carrier said of it."""
     at_us: int
+    """When it began (µs on the loop's clock)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,11 @@ class TurnEnded:
     """A turn, or something said unasked, left its row."""
 
     call: str
+    """Which call it was a turn of."""
     tenant: str
+    """Whose call it is."""
     row: Row
+    """What was measured, redacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,15 @@ class CallEnded:
     """A call is over; ``record`` says why."""
 
     call: str
+    """What the call is named here."""
     tenant: str
+    """Whose call it was."""
     record: CallRecord
+    """How it went, and why it ended."""
     rows: tuple[Row, ...]
+    """Its turns, oldest first, as far as they are kept."""
     disposition: str = ""
+    """What came of it, if that was said; '' leaves it to the tenant's rules."""
     transfer: str = ""
     """Where the caller was sent, if anywhere."""
     slots: Mapping[str, str] = field(default_factory=dict)
@@ -62,13 +74,19 @@ class CallShed:
     """A call was refused before it was answered, or degraded, and why."""
 
     tenant: str
+    """Whose call it was to be."""
     line: str
+    """What it came over."""
     rule: Rule
+    """Which rule refused or degraded it."""
     because: str
+    """Why, in words."""
     degraded: bool = False
+    """It was taken, but is answered by the shelf and the fast backend alone."""
 
 
 FloorEvent: TypeAlias = CallBegan | TurnEnded | CallEnded | CallShed
+"""What watchers are told."""
 
 
 class Watcher(Protocol):

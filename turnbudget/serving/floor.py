@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.crew import Crew
 
 State: TypeAlias = Literal["open", "light", "full", "draining"]
+"""What would become of one more call: answered in full, answered light, refused, or refused for good."""
 KEPT_US: Final = 15 * clock.SECOND
 """How long a place is kept for a call that was let in and has not come."""
 ASKED_US: Final = 3 * clock.SECOND

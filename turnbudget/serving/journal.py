@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 BEGUN: Final = "begun.jsonl"
 """Gone once every call in it has its record."""
 CALLS: Final = "calls.jsonl"
+"""One line for each call that has ended."""
 HOLDER: Final = ".worker"
 """What is locked; it stays, for whoever removed it might part two who wait for it."""
 FLUSH_US: Final = 2 * clock.SECOND
+"""How long a row may wait before it is written (µs; 2 s)."""
 REMEMBERED: Final = 10_000
 """Lines that wait for a disk; the oldest are lost first."""
 DRAWN: Final = 5_000
@@ -49,12 +51,17 @@ class BegunCall(Record, frozen=True, kw_only=True):
     """A call that was taken, and what nobody could say of it later."""
 
     call: str
+    """What the call is named here."""
     tenant: str
+    """Whose call it is."""
     line: str
+    """What it came over."""
     began: str | None
     """Calendar time, as a label only; ``None`` in virtual time."""
     caller: str = ""
+    """The number that called."""
     called: str = ""
+    """The number that was called."""
     session: str = ""
     """The carrier's id of the call."""
 

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from turnbudget.serving.ending import DispositionRule
 
 DIED: Final = "broken off: the worker died"
+"""What the record of a dead worker's call says of its end."""
 NOTE: Final = "what came shortly before is missing; its length is that of what came to disk"
+"""What that record notes."""
 _HEAD: Final = 4_096
 """Bytes at the start of a WAV in which its header ends."""
 _RIFF: Final = 8

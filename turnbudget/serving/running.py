@@ -45,6 +45,7 @@ LAST_WORD_US: Final = 500 * clock.MS
 UNPLAYED_US: Final = 5 * clock.SECOND
 """How long it may take to tell that it has."""
 LOOK_US: Final = 20 * clock.MS
+"""How often it is looked whether our last word was played (µs; 20 ms)."""
 log = logging.getLogger(__name__)
 
 
@@ -52,11 +53,13 @@ class CallHost(Protocol):
     """What a running call stands on: in the server the floor."""
 
     serve: ServeTable
+    """The settings of the server."""
     crm: Crm | None
     """Asks tenants' servers who calls, if there is one."""
     journal: Journal | None
     """Where rows and records are written, if anywhere."""
     forecast: FirstSoundForecast
+    """Takes each turn's first sound."""
 
     def tell(self, event: FloorEvent) -> None:
         """Tell every watcher of *event*."""
@@ -95,6 +98,7 @@ class Running:
         self.transfer = ""
         """Where the caller is sent when the call ends."""
         self.disposition = ""
+        """What came of the call, if that was said; '' leaves it to the tenant's rules."""
         self._connection = connection
         self._home = home
         self._rows: deque[Row] = deque(maxlen=MOST_ROWS)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.ending import DispositionRule
 
 FOLDER: Final = "serve"
+"""What the run folder of a worker begins with."""
 LASTING: Final = (
     *("host", "port", "ops_port", "audiosocket_host", "audiosocket_port", "most_waiting", "drain_ms"),
     *("out", "site", "broker", "otlp", "texts"),
@@ -58,7 +59,9 @@ class Worker:
     """Which of how many workers this is, and what they share."""
 
     number: int = 1
+    """Which worker this is, from 1 on."""
     of: int = 1
+    """How many workers there are."""
     secret: bytes = b""
     """Signs the passes of all of them."""
     notes: Path | None = None
@@ -70,7 +73,9 @@ class Settings:
     """Where the settings are: the floor's file, and the agent's where the floor names no tenants."""
 
     floor: Path | None = None
+    """The file of the floor's settings."""
     agent: Path | None = None
+    """The file of the agent's settings, where the floor names no tenants."""
     serve: Callable[[ServeTable], ServeTable] = lambda table: table
     """What the command line changes in them."""
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 AGAIN_US: Final = clock.SECOND
+"""How long a dead worker stays down at first (µs; 1 s)."""
 SLOWEST_US: Final = 30 * clock.SECOND
+"""How long one stays down at most that keeps dying (µs; 30 s)."""
 LIVED_US: Final = 60 * clock.SECOND
 """A worker that lived so long did not die of how it begins."""
 LAST_US: Final = 10 * clock.SECOND
@@ -40,9 +42,13 @@ class Shared(msgspec.Struct, frozen=True):
     """What a worker is told on its standard input, in one line."""
 
     number: int
+    """Which worker it is, from 1 on."""
     of: int
+    """How many workers there are."""
     secret: str
+    """Signs passes and cookies of all of them (base64)."""
     notes: str
+    """The folder of the facts that they share."""
 
 
 def told(line: bytes) -> Worker:

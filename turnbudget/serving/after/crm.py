@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.dialect import CallInfo
 
 BUDGET_US: Final = clock.SECOND
+"""How long the tenant's records may take to answer (µs; 1 s)."""
 LARGEST: Final = 65_536
 """Bytes of an answer."""
 MOST: Final = 32
@@ -29,6 +30,7 @@ MOST: Final = 32
 LONGEST: Final = 200
 """Characters of a fact."""
 OK: Final = 200
+"""The only HTTP status whose body is read."""
 log = logging.getLogger(__name__)
 
 

@@ -43,11 +43,13 @@ class Message(Record, frozen=True, kw_only=True):
     id: str
     """What its receiver knows it by, however often it comes."""
     tenant: str
+    """Whose server it is for."""
     due_s: int
     """When it is to be sent next (seconds of the calendar)."""
     attempts: int = 0
     """How often it was sent in vain."""
     body: str = ""
+    """What is sent, as JSON text."""
 
     @property
     def key(self) -> Key:

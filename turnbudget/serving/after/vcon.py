@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from turnbudget.serving.ending import Handover
 
 SYNTAX: Final = "0.3.0"
+"""Version of the vCon draft that is written."""
 SCHEMA: Final = "turnbudget-call-1"
 """The form of our analysis: the call's record, its rows (schema 1), and what came of it."""
 TRANSCRIPT: Final = "turnbudget-transcript-1"
+"""Name of the format of our transcript."""
 NEVER: Final = "1970-01-01T00:00:00+00:00"
 """When calls begin that have no calendar: those in virtual time."""
 CALLER, AGENT, TARGET = range(3)
@@ -48,22 +50,33 @@ class Closed:
     """A call that is over, and what there is to say of it; all of it redacted."""
 
     record: CallRecord
+    """How the call went and ended."""
     rows: Sequence[Row]
+    """Its turns, oldest first, redacted."""
     tenant: str
+    """Whose call it was."""
     line: str
+    """What it came over: ``browser``, ``twilio``, ``audiosocket``, …"""
     began: str | None
     """Calendar time, ISO 8601; ``None`` in virtual time."""
     reason: EndReason
+    """Who or what ended it."""
     disposition: str
+    """The tenant's word for what came of it."""
     caller: str = ""
     """Number or address, as the line told."""
     called: str = ""
+    """The number that was called."""
     session: str = ""
     """The carrier's id of the call."""
     consent: bool = False
+    """The caller consents to be recorded."""
     pauses: Sequence[Pause] = ()
+    """Where the recording was paused."""
     slots: Mapping[str, str] = field(default_factory=dict)
+    """What was known of what the caller wants, redacted."""
     transfer: Handover | None = None
+    """What whoever takes the caller over is told; ``None``: the caller was not sent on."""
     sha512: str = ""
     """Of the recording, as :func:`content_hash` gives it."""
 

@@ -38,14 +38,21 @@ ANSWER_US: Final = 10 * clock.SECOND
 LOOK_US: Final = 5 * clock.SECOND
 """How often it is looked what waits: other workers put messages there as well (µs)."""
 FIRST_S: Final = 5
+"""How long to wait behind the first failure (seconds)."""
 GROWTH: Final = 3
+"""By how much each wait is longer than the one before."""
 LONGEST_S: Final = 3_600
+"""The longest wait between two tries (seconds; an hour)."""
 GIVE_UP_S: Final = 24 * 3_600
+"""How long a message is tried (seconds; a day)."""
 REMEMBERED: Final = 2_000
 """Messages that wait for the disk."""
 TOLERANCE_S: Final = 300
+"""How old a message may be that a receiver believes (seconds; 5 min)."""
 KEY: Final = "whsec_"
+"""What a secret begins with that is base64."""
 GONE: Final = 410
+"""The HTTP status by which a server wants nothing more."""
 log = logging.getLogger(__name__)
 
 

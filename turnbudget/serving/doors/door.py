@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.dialect import CallInfo
 
 SIGNATURE = "X-Twilio-Signature"
+"""The header of Twilio's signature."""
 OTHERS: Final = ("Origin", "Forwarded", "X-Forwarded-For")
 """Headers that a program on this machine does not send on its own behalf."""
 BUSY: Final = 503
@@ -59,6 +60,7 @@ class Guest:
     place: str = ""
     """Under what a place is kept for the call, if one is."""
     query: dict[str, str] = field(default_factory=dict)
+    """What the query of the socket's address says."""
 
 
 class Door:

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from turnbudget.serving.doors.door import Door
 
 PAGE: Final = "login.html"
+"""The page that asks for the token."""
 COOKIE: Final = "turnbudget_operator"
+"""The name of the cookie."""
 LIFE_US: Final = 12 * 3_600 * clock.SECOND
 """How long a cookie is good: a shift."""
 LONGEST: Final = 4_096
 """Bytes of a form; more is none of ours."""
 WRONG: Final = "That is not the operator’s token."
+"""What the page says to a wrong token."""
 NOBODY: Final = "No operator token is set, so nobody is let in from outside: set serve.operator_token."
+"""What the page says where no token would help."""
 
 
 class Login:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LIFE_US: Final = 60 * clock.SECOND
 """How long a carrier may take to open the socket."""
 LONGEST: Final = 1_024
+"""Characters of a pass; a longer text is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,9 @@ class Pass:
     """Who was let in."""
 
     tenant: str
+    """Whose call it lets in."""
     call: str
+    """The only call that it lets in, by the carrier's id; '' for any."""
     number: str
     """The pass's own; the place that was kept for the call is found by it."""
 

@@ -31,8 +31,11 @@ class Tenant:
     """Whom calls are for."""
 
     name: str
+    """What the settings call it."""
     table: TenantTable
+    """Its settings."""
     engines: EngineSet
+    """What answers its calls."""
 
     def takes(self, kind: str) -> bool:
         """Say whether calls may come over lines of this *kind*."""
@@ -94,9 +97,11 @@ class EngineSet:
     """The loaded engines of one configuration, and how many calls use them."""
 
     studio: Studio
+    """What answers calls in full."""
     light: Studio | None
     """The same engines, answered by the shelf and the fast backend; ``None``: nothing would change."""
     calls: int = 0
+    """Calls that use it now."""
     left: bool = False
     """No tenant uses it any more."""
     bank_ns: int = 0

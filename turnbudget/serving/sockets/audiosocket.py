@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.dialect import Inbound, Message
 
 KIND: Final = "audiosocket"
+"""What the line is called."""
 BACKLOG: Final = 16_384
 """Bytes that may wait here for Asterisk to read: a second of 8 kHz audio."""
 
@@ -42,9 +43,13 @@ class Expected(msgspec.Struct, frozen=True):
     """Who calls, and under what a place is kept for the call."""
 
     tenant: str
+    """Whose call it will be."""
     place: str
+    """Under what a place is kept for it."""
     caller: str = ""
+    """The number that calls."""
     called: str = ""
+    """The number that is called."""
 
 
 class ExpectedAudioSocket(AudioSocket):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.sockets.page_connection import Peer
 
 KIND: Final = "browser"
+"""What the line is called."""
 BEAT_S: Final = 2.0
 """A page that does not answer a beat is gone, though its socket may not know."""
 GOODBYE_S: Final = 1.0
@@ -46,24 +47,29 @@ MOST: Final = 8
 Connect: TypeAlias = "Callable[[web.Request, Hello, PageConnection], Peer]"
 """Takes who asks, what they said first, and what to write to; raises Refused."""
 PAGE: Final = "talk.html"
+"""The page with the talk button."""
 ASSETS: Final = frozenset(
     {
         *("common.css", "turn.css", "talk.css"),
         *("common.js", "talk.js", "talk-line.js", "talk-turn.js", "talk-waterfall.js", "talk-worklet.js"),
     }
 )
+"""The files that the page asks for."""
 TOKEN: Final = "{{token}}"  # noqa: S105 - the place of one
+"""Where the page's pass goes."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self' ws://{host} wss://{host}; "  # Safari's 'self' is no WebSocket
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+"""What the page may load and connect to."""
 HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+"""Headers of the page and its files."""
 
 
 class PageConnections:

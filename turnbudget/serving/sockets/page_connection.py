@@ -34,6 +34,7 @@ RESUME_US: Final = 5 * clock.SECOND
 FLUSH_US: Final = clock.SECOND
 """How long what is left to be written may take at the end."""
 STALL_US: Final = 2 * clock.SECOND
+"""How long a page may not read (µs; 2 s)."""
 BELIEVED_US: Final = clock.SECOND
 """A page tells of sound so long before or after it is heard; what is further away is not believed."""
 KEPT: Final = 100
@@ -44,6 +45,7 @@ class Peer(Protocol):
     """Who is at our end of a page's connection."""
 
     line: TelephoneLine
+    """The line that the page's sound comes from."""
 
     def receive(self, message: Message) -> None:
         """Take one message of the page."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.floor import Floor
 
 LINE: Final = "twilio"
+"""What the line is called."""
 log = logging.getLogger(__name__)
 
 

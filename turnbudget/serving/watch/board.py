@@ -33,14 +33,19 @@ WINDOW: Final = 500
 TRACK: Final = 24
 """Turns of a call that are drawn as a line of dots."""
 MOST_CALLS: Final = 400
+"""Calls on the board at a time; more are counted and not shown."""
 KEPT: Final = 12
 """Calls that stay on the board when they are over: the last ones."""
 LATEST: Final = 8
+"""Late turns, and reasons for them, that are listed."""
 Facts = dict[str, Any]
+"""What goes to the page as JSON."""
 PAGE: Final = "board.html"
+"""The board's page."""
 MOST: Final = 16
 """Who may look at a time."""
 TICK_US: Final = 250 * clock.MS
+"""How often a page is sent what is new (µs; 250 ms)."""
 BEAT_US: Final = 5 * clock.SECOND
 """So often something is sent though nothing has happened: the page then knows that we are there."""
 STALL_US: Final = 10 * clock.SECOND

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from turnbudget.serving.watch.commands import Supervised
 
 SCHEMA: Final = 1
+"""Version of the format of events."""
 BEAT_US: Final = 5 * clock.SECOND
+"""How often the worker tells how it is (µs; 5 s)."""
 FLUSH_US: Final = 2 * clock.SECOND
 """How long the end of a worker waits for a broker that is away."""
 LARGEST: Final = 96 * 1024

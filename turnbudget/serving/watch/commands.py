@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from aiomqtt.types import PayloadType
 
 REMEMBERED: Final = 1_024
+"""Commands whose ids are remembered, so that each is obeyed once."""
 LARGEST: Final = 4_096
+"""Bytes of a command; a larger one is not read."""
 LONGEST_ID: Final = 64
+"""Characters of a command's id."""
 Outcome: TypeAlias = Literal["done", "failed"]
+"""What came of a command."""
 
 
 class Supervised(Protocol):
@@ -46,18 +50,26 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked, and of whom."""
 
     id: str
+    """Tells it from all others."""
     command: Literal["hang_up", "drain"]
+    """End a call, or take no more of them."""
     call: str = ""
+    """Which call to end."""
     worker: str = ""
+    """Which worker is asked; '' is every one."""
 
 
 class CommandResult(msgspec.Struct, frozen=True):
     """What came of a command."""
 
     id: str
+    """The id of the command."""
     worker: str
+    """Which worker obeyed."""
     command: str
+    """What was asked."""
     outcome: Outcome
+    """What came of it."""
     again: bool = False
     """It had been obeyed before, and was not obeyed again."""
 

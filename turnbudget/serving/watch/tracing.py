@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from turnbudget.serving.events import FloorEvent
 
 NAME: Final = "turnbudget"
+"""The name of our tracer."""
 PATH: Final = "/v1/traces"
+"""Where an OTLP receiver takes traces."""
 MOST: Final = 2_000
 """Happenings that wait for their spans to be made."""
 MOST_CALLS: Final = 10_000
+"""Calls at a time that have a span; more have none."""
 PATIENCE_S: Final = 3
 """For a receiver's answer, and at the end for what has not been sent."""
 DEFECTS: Final = frozenset(("failed", "silent"))
+"""Outcomes that make a turn's span an error."""
 LLM: Final = "llm:"
+"""What the names of an LLM's lanes begin with."""
 SENTENCE: Final = " first sentence"
 """Ends the name of the lane that begins with an attempt's first token."""
 PARTS: Final = (" first token", SENTENCE, " connect", " queue", " prefill", " prewarm")
@@ -44,7 +49,9 @@ PARTS: Final = (" first token", SENTENCE, " connect", " queue", " prefill", " pr
 PROVIDERS: Final = {"responses": "openai"}
 """What the conventions call who is behind a kind of backend, where it is not the kind's own name."""
 SECOND_US: Final = 1_000_000
+"""Microseconds of a second."""
 Value: TypeAlias = str | bool | int | float
+"""What an attribute of a span may be."""
 log = logging.getLogger(__name__)
 
 
@@ -183,8 +190,11 @@ class Event:
     """Something that happened at an instant of a span."""
 
     name: str
+    """What happened."""
     at_us: int
+    """When (µs from the turn's zero)."""
     facts: Mapping[str, Value] = field(default_factory=dict)
+    """Its attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +202,21 @@ class Span:
     """A stretch of time with a name; ``ahead``: a child of the call, linked to the turn."""
 
     name: str
+    """What it shows."""
     began_us: int
+    """When it began (µs from the turn's zero)."""
     ended_us: int
+    """When it ended (µs from the turn's zero)."""
     facts: Mapping[str, Value]
+    """Its attributes."""
     kind: Literal["internal", "client"] = "internal"
+    """``client`` where a server of somebody else was asked."""
     fault: str = ""
     """Why it counts as failed; '' if it does not."""
     ahead: bool = False
+    """It is work that was done ahead."""
     events: tuple[Event, ...] = ()
+    """What happened within it."""
 
 
 def turn_span(row: Row) -> Span:

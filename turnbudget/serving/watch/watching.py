@@ -29,7 +29,9 @@ class Watched:
     """A floor as a supervisor sees it; *stop* drains and ends the worker."""
 
     floor: Floor
+    """The floor whose calls they are."""
     stop: Callable[[], None]
+    """Drains the worker."""
 
     @property
     def draining(self) -> bool:
@@ -62,12 +64,19 @@ class Watching:
     """
 
     stop: Callable[[], None]
+    """Drains the worker."""
     secret: bytes = b""
+    """Signs operators' cookies; workers share it."""
     worker: str = "1"
+    """Which worker this is."""
     site: str = "main"
+    """The name of this place in call events."""
     broker: str = ""
+    """The MQTT broker that call events go to; '' is none."""
     otlp: str = ""
+    """The address that traces go to; '' is none."""
     texts: bool = False
+    """Those who watch see what was said, redacted."""
 
     def mount(self, app: web.Application, floor: Floor) -> None:
         """Watch *floor*, and show it in *app*; raises ConfigError or MissingEngine."""
