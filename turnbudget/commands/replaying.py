@@ -157,7 +157,7 @@ def replay(**given: Any) -> None:
 
     PATHS are stereo recordings (caller left), pairs ...caller.wav and ...agent.wav, .vcon files, folders of
     them, or a folder in HarperValley layout (audio/caller, audio/agent, transcript). WAV, FLAC, AIFF,
-    Ogg and raw G.711 are read.
+    Ogg, MP3 and raw G.711 are read, and M4A and WebM with the extra av.
 
     The run goes to runs/NAME: turns.jsonl (a row a turn), summary.json, each call as stereo WAV (our voice
     right), report.html to read, trace.json for Perfetto. A file that cannot be used is named, the others are

@@ -27,11 +27,31 @@ if TYPE_CHECKING:
 
     from turnbudget.recorded.conversation import Conversation
 
-SOUNDS: Final = (".wav", ".flac", ".aif", ".aiff", ".aifc", ".ogg", ".oga", ".opus", ".au", ".snd", ".caf")
+SOUNDS: Final = (
+    ".wav",
+    ".w64",
+    ".mp3",
+    ".m4a",
+    ".mp4",
+    ".aac",
+    ".webm",
+    ".mka",
+    ".3gp",
+    ".flac",
+    ".aif",
+    ".aiff",
+    ".aifc",
+    ".ogg",
+    ".oga",
+    ".opus",
+    ".au",
+    ".snd",
+    ".caf",
+)
 """What a file that says what it is may be called..."""
 RAW: Final = (".ul", ".ulaw", ".raw", ".pcmu", ".al", ".alaw", ".pcma")
 """...and one that does not."""
-OTHERS: Final = (".mp3", ".m4a", ".mp4", ".aac", ".wma", ".amr", ".webm", ".mka", ".3gp")
+OTHERS: Final = (".wma", ".amr")
 """Sounds that are not read: in a folder each is a fault by its name, for nothing said may be passed over."""
 TAKEN: Final = frozenset((*SOUNDS, *RAW, *OTHERS, ".vcon"))
 Source: TypeAlias = Path | Noted

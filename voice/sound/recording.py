@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from turnbudget.voice.errors import AudioError
-from turnbudget.voice.sound import audio, wav
+from turnbudget.voice.sound import audio, compressed, wav
 from turnbudget.voice.sound.encoding import constant_level
 from turnbudget.voice.sound.resampler import Resampler, check_rate
 from turnbudget.voice.sound.sndfile import CONVERT, KNOWN, Decoder
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CALLER: Final = 0
 """Channel that a caller is on by default: the left."""
+LONGEST_S: Final = 14_400
+"""Longest recording that is read (s; 4 hours), whatever a header claims or a compressed file unpacks to."""
 _RAW: Final[Mapping[str, str]] = {
     ".ul": "ULAW",
     ".ulaw": "ULAW",
@@ -47,6 +49,8 @@ _SUBTYPES: Final[Mapping[tuple[int, int], str]] = {
     (wav.ALAW, 1): "ALAW",
     (wav.MULAW, 1): "ULAW",
 }
+Opened: TypeAlias = Decoder | compressed.Compressed
+"""A file that is being decoded, by whichever library reads its kind."""
 _AGAIN: Final = "record it again"
 
 
@@ -139,8 +143,9 @@ def _bytes(path: Path, where: str) -> bytes:
     return blob
 
 
-def _open(blob: bytes, where: str, rate: int | None, notes: list[str]) -> Decoder:
+def _open(blob: bytes, where: str, rate: int | None, notes: list[str]) -> Opened:
     """Return *blob* opened for decoding; of a WAV, what follows its mended header."""
+    file: Opened
     if wav.begins(blob):
         mended = wav.parse(blob, where)
         notes.extend(mended.notes)
@@ -149,13 +154,20 @@ def _open(blob: bytes, where: str, rate: int | None, notes: list[str]) -> Decode
         form = mended.format
         subtype = _SUBTYPES.get((form.codec, form.width))
         file = Decoder(blob, where) if subtype is None else _raw(mended.data, where, subtype, form)
-    elif blob.startswith(KNOWN):
+    elif blob.startswith(KNOWN) or _is_mp3(blob, where):
         file = Decoder(blob, where)
+    elif compressed.begins(blob):
+        file = compressed.Compressed(blob, where)
     else:
         return _headerless(blob, where, rate)
     if rate is not None and rate != file.rate:
         notes.append(f"its header says {file.rate} Hz, which was taken, not the {rate} Hz given")
     return file
+
+
+def _is_mp3(blob: bytes, where: str) -> bool:
+    """Say whether *blob* is MP3 without a tag: by its name, and the eleven bits that begin an MPEG frame."""
+    return where.lower().endswith(".mp3") and blob[:2] >= b"\xff\xe0"
 
 
 def _raw(data: memoryview, where: str, subtype: str, form: wav.Format) -> Decoder:
@@ -183,11 +195,11 @@ def _check_channels(count: int, where: str, *, wanted: int | None, least: int) -
         raise AudioError(f"{has}, and channel {wanted} was asked for", where=where, remedy=remedy)
 
 
-def _take(file: Decoder, where: str, notes: list[str], chosen: Sequence[int]) -> tuple[Recording, ...]:
+def _take(file: Opened, where: str, notes: list[str], chosen: Sequence[int]) -> tuple[Recording, ...]:
     """Return the *chosen* channels of an open *file*."""
     resamplers = [Resampler(file.rate, audio.RATE, live=False) for _ in chosen]
     pieces: list[list[Int16]] = [[] for _ in chosen]
-    blocks = file.blocks(notes)
+    blocks = _bounded(file.blocks(notes), file.rate, where)
     for block in _mended(blocks, where, notes) if file.floats else blocks:
         for column, resampler, sound in zip(chosen, resamplers, pieces, strict=True):
             sound.append(resampler.feed(np.ascontiguousarray(block[:, column])))
@@ -209,6 +221,18 @@ def _take(file: Decoder, where: str, notes: list[str], chosen: Sequence[int]) ->
             )
         )
     return tuple(taken)
+
+
+def _bounded(blocks: Iterable[Float32], rate: int, where: str) -> Iterator[Float32]:
+    """Yield *blocks* (at *rate* Hz) as long as they come to no more than a call may last."""
+    frames = 0
+    for block in blocks:
+        frames += len(block)
+        if frames > LONGEST_S * rate:
+            raise AudioError(
+                f"lasts more than {LONGEST_S // 3600} hours", where=where, remedy="cut it into its calls"
+            )
+        yield block
 
 
 def _mended(blocks: Iterable[Float32], where: str, notes: list[str]) -> Iterator[Float32]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PIECE: Final = 65_536
 """Frames decoded at a time."""
-KNOWN: Final = (b"RIFF", b"RIFX", b"RF64", b"fLaC", b"FORM", b"OggS", b".snd", b"caff")
-"""How the files begin that it is asked about: WAV of three kinds, FLAC, AIFF, Ogg, AU, CAF."""
+KNOWN: Final = (b"RIFF", b"RIFX", b"RF64", b"riff.", b"fLaC", b"FORM", b"OggS", b".snd", b"caff", b"ID3")
+"""How the files begin that it is asked about: WAV of three kinds, W64, FLAC, AIFF, Ogg, AU, CAF, MP3."""
 CONVERT: Final = "convert it to WAV or FLAC"
 """What to do with a file that cannot be read."""
 

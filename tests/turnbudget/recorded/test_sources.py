@@ -31,10 +31,12 @@ def test_a_folder_gives_every_kind_that_is_read_and_names_sounds_that_are_not(tm
     stereo(tmp_path / "a.ogg")
     stereo(tmp_path / "b.aiff")
     stereo(tmp_path / "c.mp3")
-    assert names(find(tmp_path)) == ["a.ogg", "b.aiff", "c.mp3"]
+    (tmp_path / "d.wma").write_bytes(b"0&\xb2u\x8ef\xcf\x11" + bytes(40))
+    assert names(find(tmp_path)) == ["a.ogg", "b.aiff", "c.mp3", "d.wma"]
     assert open_conversation(tmp_path / "a.ogg", READING).name == "a"
-    with pytest.raises(AudioError, match=r"c\.mp3: is no audio that is read here.*; convert it to WAV"):
-        open_conversation(tmp_path / "c.mp3", READING)
+    assert len(open_conversation(tmp_path / "c.mp3", READING).caller_speech) == 2
+    with pytest.raises(AudioError, match=r"d\.wma: is no audio that is read here.*; convert it to WAV"):
+        open_conversation(tmp_path / "d.wma", READING)
 
 
 def test_a_pair_is_found_once_by_its_callers_file(tmp_path):
