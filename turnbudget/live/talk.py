@@ -104,7 +104,7 @@ async def talk(settings: TalkSettings, card: Card, follower: Follower) -> TalkRe
             line = Microphone(card, Canceller() if cancelling else None)
             studio = await open_studio(settings.config, follower.doing)
             try:
-                return await _Talk(settings, studio, line, follower, writer).run(echo)
+                return await _Talk(settings, studio, line, follower=follower, writer=writer).run(echo)
             finally:
                 await studio.aclose()
     except BaseException:
@@ -128,6 +128,7 @@ class _Talk:
         settings: TalkSettings,
         studio: Studio,
         line: Microphone,
+        *,
         follower: Follower,
         writer: RunWriter | None,
     ) -> None:

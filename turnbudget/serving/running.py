@@ -145,7 +145,15 @@ class Running:
         """Take the call to its end; whatever happens to it, its record is told and its place is free."""
         home, engines = self._home, self.tenant.engines
         self.task = asyncio.current_task()
-        home.tell(CallBegan(self.name, self.tenant.name, self.kind, self.info, self.began_us))
+        home.tell(
+            CallBegan(
+                call=self.name,
+                tenant=self.tenant.name,
+                line=self.kind,
+                info=self.info,
+                at_us=self.began_us,
+            )
+        )
         log.info("%s: call %s of %s began (%s)", self.kind, self.name, self.tenant.name, self.mode)
         record = None
         try:
@@ -218,12 +226,12 @@ class Running:
         log.info("%s: call %s ended, %s", self.kind, self.name, record.ended)
         home.tell(
             CallEnded(
-                self.name,
-                self.tenant.name,
-                record,
-                tuple(self._rows),
-                self.disposition,
-                self.transfer,
+                call=self.name,
+                tenant=self.tenant.name,
+                record=record,
+                rows=tuple(self._rows),
+                disposition=self.disposition,
+                transfer=self.transfer,
                 slots=live.slots if live else {},
                 pauses=live.recording.pauses if live else (),
             )

@@ -71,7 +71,7 @@ def sign(secret: str, name: str, timestamp: int, body: bytes) -> str:
 
 
 def is_signed(
-    secret: str, headers: Mapping[str, str], body: bytes, now_s: int, tolerance_s: int = TOLERANCE_S
+    secret: str, headers: Mapping[str, str], body: bytes, now_s: int, *, tolerance_s: int = TOLERANCE_S
 ) -> bool:
     """Say whether a message was signed with *secret*, and a moment ago: what a receiver asks first.
 

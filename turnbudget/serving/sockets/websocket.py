@@ -244,7 +244,12 @@ def _let_in(floor: Floor, dialect: Dialect, guest: Guest) -> None:
 
 
 async def attend(
-    request: web.Request, floor: Floor, dialect: Dialect, guest: Guest, protocols: Sequence[str] = PROTOCOLS
+    request: web.Request,
+    floor: Floor,
+    dialect: Dialect,
+    guest: Guest,
+    *,
+    protocols: Sequence[str] = PROTOCOLS,
 ) -> web.WebSocketResponse:
     """Let *guest*'s socket, opened with *request*, carry a call in *dialect* until either side ends it."""
     socket = web.WebSocketResponse(

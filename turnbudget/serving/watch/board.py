@@ -54,7 +54,7 @@ AGAIN_MS: Final = 1_000
 """After what time a page asks again when it has lost us."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Call:
     """A call on the board."""
 
@@ -85,7 +85,7 @@ class _Call:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
     """A caller turn of the latest."""
 
@@ -121,7 +121,9 @@ class Board:
             case CallBegan(call, tenant, line, _, at_us):
                 self._counts["taken"] += 1
                 if len(self._calls) < MOST_CALLS:
-                    self._calls[call] = _Call(call, tenant, line, at_us, self.changes)
+                    self._calls[call] = _Call(
+                        name=call, tenant=tenant, line=line, began_us=at_us, changed=self.changes
+                    )
             case TurnEnded(call, _, row) if row.kind == "turn":
                 self._turn(call, row)
             case CallEnded(call, _, record, transfer=transfer):
@@ -152,7 +154,16 @@ class Board:
         stage, owner, cost = (critical.stage, critical.owner, critical.us) if critical else ("", "", 0)
         self._turns.append(
             _Turn(
-                name, row.turn, row.outcome, row.first_sound_us, took, row.in_time, late, stage, owner, cost
+                call=name,
+                number=row.turn,
+                outcome=row.outcome,
+                first_sound_us=row.first_sound_us,
+                took_us=took,
+                in_time=row.in_time,
+                late=late,
+                stage=stage,
+                owner=owner,
+                cost_us=cost,
             )
         )
         if call := self._calls.get(name):

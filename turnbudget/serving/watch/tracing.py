@@ -127,11 +127,11 @@ class Tracing:
 
         began = self._tracer.start_span(
             span.name,
-            trace.set_span_in_context(parent),
-            _kind(span.kind),
-            dict(span.facts),
-            [trace.Link(linked.get_span_context())] if linked else None,
-            zero_ns + span.began_us * 1_000,
+            context=trace.set_span_in_context(parent),
+            kind=_kind(span.kind),
+            attributes=dict(span.facts),
+            links=[trace.Link(linked.get_span_context())] if linked else None,
+            start_time=zero_ns + span.began_us * 1_000,
         )
         for event in span.events:
             began.add_event(event.name, dict(event.facts), zero_ns + event.at_us * 1_000)
