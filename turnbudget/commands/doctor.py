@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 State = Literal["ok", "missing", "warning"]
 
 OUR_PLACE: Final = Path(__file__).resolve().parents[1]
+"""Folder that turnbudget is imported from."""
 OWN_ENVIRONMENT: Final = "install turnbudget in an environment of its own (python -m venv)"
+"""What to do about packages in the way of ours."""
 OLDEST: Final = (3, 11)
+"""Oldest Python that turnbudget runs on."""
 ROOM: Final = 500_000_000
-"""Bytes that the models made or fetched at first use may need, with room to make them."""
+"""Space that models made or fetched at first use may need (bytes)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.folder import Run
 
 SHARE: Final = 0.01
-"""So many turns may miss the mark of ``--fail-over``."""
+"""Share of turns that may miss the mark of ``--fail-over``."""
 
 
 @click.command(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.config import ServeTable
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
+"""Form of a line of the log."""
 
 
 @click.command(

@@ -34,13 +34,19 @@ R = TypeVar("R")
 F = TypeVar("F", bound="Callable[..., Any]")
 
 MISSED: Final = 1
+"""Exit code of a run that missed the mark of ``--fail-over``."""
 USAGE: Final = 2
+"""Exit code for something given that cannot be used."""
 BROKEN: Final = 3
+"""Exit code for a component, or ourselves, that failed."""
 INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, SIGTERM, or a terminal that was closed."""
 UNREAD: Final = 141
+"""Exit code where nobody reads any more what is printed."""
 UNPRINTED: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""How standard output fails; every other file that cannot be written is named where that happens."""
+"""Error numbers with which standard output fails."""
 GONE: Final = "nobody reads any more what is printed"
+"""What is said where nobody reads any more what is printed."""
 
 
 def one_line(command: Callable[P, R]) -> Callable[P, R]:

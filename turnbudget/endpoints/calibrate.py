@@ -27,27 +27,33 @@ if TYPE_CHECKING:
     from turnbudget.endpoints.samples import Kind, Sample
 
 HELD: Final = 0.3
+"""Share of the time, its end, whose answers are held out."""
 LEAST: Final = 20
 """Answers below which nothing is fitted."""
 FEW: Final = 6
 """Held-out answers of a kind below which it is not judged."""
 DRAWS: Final = 200
+"""Times drawn for each request whose answer is foretold."""
 LEVELS: Final = 3
-"""Loads that a law of load takes: a line through two points always fits."""
+"""Loads below which there is no law of load: a line through two points always fits."""
 BENT: Final = 0.25
-"""How far a load's median may lie from the line."""
+"""Share by which a load's median may lie off the line."""
 MOST: Final = 0.8
-"""A server's own figures are used if so many of its answers tell them."""
+"""Share of answers with a server's own figures from which these are used."""
 SHARES: Final = (1, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+"""Shares of their usual cost that prompts are tried at, the first first."""
 SMALL: Final = 0.05
-"""The least share of its usual cost that a prompt is taken to have cost."""
+"""Share of its usual cost that a prompt is taken to have cost at least."""
 WORSE: Final = 1.1
-"""A share that foretells this much worse than the best is passed over for a smaller one."""
+"""How much worse than the best a share may foretell and not be passed over for a smaller one (factor)."""
 GRID: Final = 100
+"""Quantiles at which the law of a first token is read."""
 QUANTILES: Final = (10, 25, 50, 75, 90, 95, 99)
+"""Percentiles by which foretold and measured times are compared."""
 RELEVANT: Final[dict[Kind, float]] = {"cached": 1.0}
 """How much a kind counts: a turn is a long prefix, cached, and a few new words."""
 ELSE: Final = 0.05
+"""Weight of a kind of request that :data:`RELEVANT` does not name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,17 @@ BEYOND: Final = 3
 AGAIN: Final = 200
 """Resamples of a bootstrap."""
 STEPS: Final = 40
+"""Most rounds of the fit."""
 CHANCE: Final = 0.05
-"""How many stalls are seen, on average, where there are none: a time beyond that is one."""
+"""Stalls that are seen on average where there are none; a time beyond that is a stall."""
 SLACK: Final = 0.01
-"""The least deviation, of a logarithm, that is believed: clocks and schedulers are no better."""
+"""Least deviation of a logarithm that is believed: clocks and schedulers are no better."""
 TIE: Final = 1.02
-"""Shifts whose misfits differ by less are as good as each other, and the smaller is taken."""
+"""Ratio of misfits below which two shifts are as good as each other, and the smaller is taken."""
 ALPHA: Final = 1.1
-"""The tail of a stall before any was seen, as in the presets; it weighs as much as two stalls seen."""
+"""Exponent of the tail of a stall before any was seen, as in the presets."""
 WEIGHT: Final = 2
+"""Stalls that the assumed tail :data:`ALPHA` weighs as much as."""
 _NORMAL: Final = NormalDist()
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from turnbudget.endpoints.samples import Sample
 
 UNKNOWN: Final = "–"
+"""What is shown for a number that is not known."""
 
 
 def overview(presets: Iterable[Preset]) -> Table:
@@ -102,7 +103,9 @@ def _table(*columns: str) -> Table:
 
 
 TIMELESS: Final = "in virtual time"
+"""Date of a probe that ran in virtual time."""
 PERCENTS: Final = (50, 95, 99)
+"""Percentiles that are shown of a probe."""
 
 
 @dataclass(frozen=True, slots=True)

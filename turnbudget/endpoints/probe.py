@@ -32,33 +32,41 @@ if TYPE_CHECKING:
 __all__ = ("Probed", "describe", "measure", "probe", "write")
 
 N: Final = 120
+"""Requests of a probe, unless told otherwise."""
 LOADS: Final = (1, 2, 4)
+"""Numbers of requests at once, unless told otherwise."""
 SHARES: Final[dict[Kind, float]] = {"cold": 0.15, "warm": 0.15, "uncached": 0.2, "cached": 0.5}
+"""Share of the requests that each kind has."""
 TURNS: Final = 2
 """A cached prompt is a turn of a conversation that has just gone on: one turn is asked before, uncounted."""
 LOADED: Final = 8
-"""A load is measured with n / 8 requests, but no fewer than :data:`LEAST_LOADED`."""
+"""Part of the requests that a load is measured with (n / 8)."""
 LEAST_LOADED: Final = 12
+"""Fewest requests that a load is measured with."""
 ANSWER: Final = 32
-"""Tokens asked for."""
+"""Length of the answers asked for (tokens)."""
 SHORT: Final = 40
-"""Tokens of a short prompt; then of a long one, at first, at most and at least."""
+"""Length of a short prompt (tokens)."""
 LONG: Final = 400
+"""Length of a long prompt at first (tokens)."""
 LONGEST: Final = 1_500
+"""Greatest length of a long prompt (tokens)."""
 SHORTEST: Final = 160
+"""Least length of a long prompt (tokens)."""
 EXTRA_US: Final = SECOND
-"""A long prompt is chosen to cost about so much more than a short one."""
+"""What a long prompt is chosen to cost more than a short one (µs; 1 s)."""
 ASKED_US: Final = 10 * SECOND
-"""How long the list of models is waited for."""
+"""How long the list of models is waited for (µs; 10 s)."""
 PAUSE_US: Final = 60 * MS
-"""Up to so long between two requests: a server may close a connection behind an answer, and we notice."""
+"""Longest pause between two requests (µs; 60 ms): a server may close a connection behind an answer."""
 LOSSES: Final = 5
 """Failures in a row that end a probe."""
 WAIT_US: Final = 60 * SECOND
-"""A refused probe comes back when told, but within this."""
+"""Longest wait before a refused probe comes back (µs; 60 s)."""
 TOO_LONG: Final = frozenset((400, 413, 422))
-"""What servers answer to a prompt that does not fit."""
+"""Status codes with which servers answer a prompt that does not fit."""
 SEED: Final = 1
+"""Seed of the words of the prompts."""
 WORDS: Final = tuple(
     re.findall(
         r"\w+",

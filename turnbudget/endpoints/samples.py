@@ -30,15 +30,17 @@ Kind: TypeAlias = Literal["cold", "warm", "uncached", "cached", "load"]
 turn of a conversation behind a long prefix. ``load``: a long prefix, seen before, and a question, several at
 once."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+"""All kinds of requests, in the order they are shown."""
 ALONE: Final = 2
-"""Fewer streams than this are no load."""
+"""Streams at once from which there is a load."""
 PACED: Final = 8
-"""Tokens an answer must have for its pace to be read off it."""
+"""Tokens that an answer must have for its pace to be read off it."""
 BLOCKS: Final = (256, 128, 64, 32, 16)
+"""Sizes of the blocks of a prompt cache that are tried (tokens)."""
 TELLING: Final = 5
-"""So many hits, all in whole blocks, tell the block."""
+"""Cache hits that tell the block size if all are whole blocks."""
 ASTRAY: Final = 0.15
-"""A cached share of a prompt so far from the one foreseen is another."""
+"""Difference of the cached share from the one foreseen above which the server is believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +131,9 @@ def _cached(sample: Sample, block: int) -> int:
 
 
 PATIENCE_US: Final = 90 * SECOND
+"""How long one request may last (µs; 90 s)."""
 MERGED_US: Final = MS // 2
-"""Chunks nearer than this came as one."""
+"""Distance below which two chunks came as one (µs; 0.5 ms)."""
 
 
 async def request(backend: Backend, prompt: Prompt, asked: Sample) -> tuple[str, Sample, BackendError | None]:

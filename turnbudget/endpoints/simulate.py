@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from turnbudget.agents.backends.backend import Backend, Timing
 
 PATIENCE_US: Final = 120 * SECOND
-"""No answer is longer, whatever the client's patience."""
+"""Longest answer, whatever the client's patience (µs; 120 s)."""
 HEADERS_US: Final = 60 * MS
-"""A refusal comes within this and is a status; what fails later has sent its headers."""
+"""How long headers are held back (µs; 60 ms): a refusal within it is a status."""
 HOST: Final = "127.0.0.1"
+"""Address that the simulated server listens at: this machine alone."""
 TOO_MANY: Final = 429
+"""Status code of a refusal because of too many requests."""
 
 
 class _Part(msgspec.Struct):

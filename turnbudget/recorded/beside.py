@@ -34,12 +34,17 @@ if TYPE_CHECKING:
 KINDS: Final = (".json", ".vtt", ".srt", ".rttm", ".ctm")
 """What a side file may be called; the first that is there is read."""
 CALLER: Final = re.compile(r"caller|customer|client|user|patient|\b(a|1|left)\b", re.IGNORECASE)
+"""Names of speakers that mean the caller."""
 AGENT: Final = re.compile(r"agent|assistant|bot|operator|system|\b(b|2|right)\b", re.IGNORECASE)
-"""Names of speakers that mean who called, and who answered."""
+"""Names of speakers that mean who answered."""
 TIME: Final = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{3})")
+"""A time of day as subtitles write it, hours left out or not."""
 CUE: Final = re.compile(rf"\s*({TIME.pattern})\s+-->\s+({TIME.pattern})")
+"""The line with which a subtitle begins: from when to when."""
 VOICE: Final = re.compile(r"<v(?:\.[^\s>]*)*\s+([^>]+)>|^([\w .-]{1,40}):\s")
+"""A speaker's name before a subtitle's text."""
 TAG: Final = re.compile(r"<[^>]*>")
+"""Mark-up within a subtitle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +241,4 @@ READERS: Final[Mapping[str, Callable[[str], Iterable[Spoken]]]] = {
     ".rttm": _rttm,
     ".ctm": _ctm,
 }
+"""What reads a side file, by its suffix."""

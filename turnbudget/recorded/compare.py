@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from turnbudget.runs.records import Row, Spread, Summary
     from turnbudget.settings.config import Config
 
-MINUTE_US = 60 * clock.SECOND
+MINUTE_US: Final = 60 * clock.SECOND
+"""One minute (µs)."""
 
 
 def answered_by(plan: ReplayPlan, spec: str, number: int) -> ReplayPlan:
@@ -84,6 +85,7 @@ def price(summary: Summary) -> str:
 SIDES: Final = (("without", "-off", False), ("with speculation", "-on", True))
 """What each side is called, how its folder's name ends, and whether it speculates."""
 ENDINGS: Final = tuple(ending for _, ending, _ in SIDES)
+"""How the folders' names of the two sides end."""
 
 
 def speculating(config: Config, *, on: bool) -> Config:

@@ -34,8 +34,9 @@ LINES: Final = (
     ("caller", "No, that was it. Thank you very much."),
     ("agent", "Thank you for calling. Have a great day."),
 )
+"""What the two parties of the demo's call say, in order."""
 PAUSE_US: Final = 900 * clock.MS
-"""Between two speakers, so that the recording has a person's pauses."""
+"""Silence between two speakers (µs; 900 ms, as people leave)."""
 NOISE: Final = 12.0
 """Standard deviation of the line's noise: −69 dBFS, as on a quiet telephone line."""
 

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from turnbudget.speculative.bank.bank import Bank
 
 HOLD_OUT: Final = 0.33
+"""Share of the dialogues that the bank is not made from, and is judged by."""
 LEAST: Final = 2
-"""Dialogues to learn from; fewer have nothing in common."""
+"""Dialogues below which nothing is mined: fewer have nothing in common."""
 RECALL: Final = 0.8
-"""Endings are shown at the threshold where so many of the true ends are found."""
+"""Share of the true ends to be found at the threshold at which endings are shown."""
 
 
 @dataclass(frozen=True, slots=True)

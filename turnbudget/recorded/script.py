@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 NOTHING: Final = audio.silence(0)
+"""No sound."""
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -48,15 +48,17 @@ SOUNDS: Final = (
     ".snd",
     ".caf",
 )
-"""What a file that says what it is may be called..."""
+"""Suffixes of recordings that say their own rate and encoding."""
 RAW: Final = (".ul", ".ulaw", ".raw", ".pcmu", ".al", ".alaw", ".pcma")
-"""...and one that does not."""
+"""Suffixes of raw G.711, which says neither."""
 OTHERS: Final = (".wma", ".amr")
-"""Sounds that are not read: in a folder each is a fault by its name, for nothing said may be passed over."""
+"""Suffixes of sounds that are not read: each is a fault, so that no recording in a folder is passed over."""
 TAKEN: Final = frozenset((*SOUNDS, *RAW, *OTHERS, ".vcon"))
+"""Suffixes of all files in a folder that are read or are a fault."""
 Source: TypeAlias = Path | Noted
 """A recording by itself, or with the notes of a ``.jsonl`` file about it."""
 OTHER: Final = {"caller": "agent", "agent": "caller"}
+"""The other side of a call."""
 
 
 def listing(paths: Iterable[Path]) -> list[Source | UsageError]:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.recording import Recording
 
 
-APART_US = clock.SECOND
-"""Two sides of a call whose lengths differ by more may not have begun together."""
+APART_US: Final = clock.SECOND
+"""Difference in length above which two sides of a call may not have begun together (µs; 1 s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,9 @@ LONGEST: Final = audio.samples(500_000)
 CLEAR: Final = 12.0
 """Times the usual height of the cross-correlation (its root mean square) at which a peak is a leak."""
 BEFORE: Final = audio.samples(4_000)
+"""Length of the leak's filter before its peak (samples; 4 ms)."""
 AFTER: Final = audio.samples(28_000)
-"""Samples of the leak's filter before and after its peak: 4 and 28 ms."""
+"""Length of the leak's filter behind its peak (samples; 28 ms)."""
 SOFTEST_DB: Final = -50.0
 """Level below which a leak cannot be taken for a voice, and is left."""
 

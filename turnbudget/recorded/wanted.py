@@ -43,6 +43,7 @@ TASKS: Final[Mapping[str, re.Pattern[str]]] = {
     "order checks": re.compile(r"check ?book|your address|home address"),
     "pay bill": re.compile(r"company|bill|payment"),
 }
+"""What agents say who do a task of the recorded bank."""
 SLOTS: Final[Mapping[str, tuple[str, ...]]] = {
     "replace card": ("card",),
     "check balance": ("account",),
@@ -53,6 +54,7 @@ SLOTS: Final[Mapping[str, tuple[str, ...]]] = {
     "order checks": ("address",),
     "pay bill": ("company", "company_address", "amount"),
 }
+"""The values that each task of the recorded bank needs."""
 FIELDS: Final[Mapping[str, str]] = {
     "replacement card type": "card",
     "balance check account type": "account",

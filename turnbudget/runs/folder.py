@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=msgspec.Struct)
 
 TURNS: Final = "turns.jsonl"
+"""File of a run with one row a turn (JSON Lines)."""
 SUMMARY: Final = "summary.json"
+"""File of a run with its numbers (JSON)."""
 REPORT: Final = "report.html"
+"""Page of a run, to be read in a browser."""
 TRACE: Final = "trace.json"
+"""Trace of a run, for Perfetto or chrome://tracing."""
 COMPARISON: Final = "comparison.json"
+"""File with the numbers of the runs that a run is compared with (JSON)."""
 FILES: Final = (TURNS, SUMMARY, REPORT, TRACE, COMPARISON)
+"""Files of a run, but for its calls' sound."""
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from turnbudget.voice.sound.audio import Int16
 
 LOOK_US: Final = 100 * clock.MS
-"""How often it is looked whether the caller is asked for something that may not be recorded."""
+"""How often it is checked whether the caller is asked for something sensitive (µs; 100 ms)."""
 NO_CONSENT: Final = "no consent yet"
+"""Reason of the pause that lasts until the caller consents."""
 MOST: Final = 1_000
-"""Pauses of one call; a call with more stays paused."""
+"""Pauses that one call may have; a call with more stays paused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA: Final = 1
+"""Version of the schema of rows and summaries."""
 
 Kind = Literal["turn", "notice", "greeting", "reprompt"]
 Outcome = Literal["answered", "shelved", "bridged", "superseded", "cut", "shed", "failed", "silent"]
@@ -156,6 +157,7 @@ class Share(Record, frozen=True, kw_only=True):
 
 
 NONE: Final = Share(count=0, of=0, share=None)
+"""A share of nothing."""
 
 
 class Spread(Record, frozen=True, kw_only=True):

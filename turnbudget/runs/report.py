@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 
 TEMPLATE: Final = "report.html"
+"""Name of the template of the page."""
 TITLE: Final = "{{title}}"
+"""Where the run's name stands in the template."""
 RUN: Final = "{{run}}"
+"""Where the run stands in the template (JSON)."""
 
 _ESCAPES: Final = str.maketrans(
     {

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 LETTERS: Final[dict[str, str]] = dict(zip(STAGES, "ETMCHSD!?", strict=True))
+"""The letter of each stage in a waterfall."""
 COLOURS: Final[dict[str, str]] = dict(
     zip(
         STAGES,
@@ -44,15 +45,16 @@ ASCII: Final = str.maketrans(
     {"│": "|", "┊": ":", "─": "-", "●": "o", "◆": "*", "›": ">", "–": "-", "…": "~", "→": ">", "·": ",",
      "“": '"', "”": '"', "‘": "'", "’": "'", "µ": "u", "\u00a0": " "}
 )  # fmt: skip
+"""What is written for a sign that a terminal cannot show."""
 MARGIN: Final = 4
 """Columns before a waterfall."""
 BEYOND: Final = 1.25
-"""An axis goes on for so many budgets; what is longer runs off it, and its number says how far."""
+"""Length of the axis of a waterfall (budgets); a longer turn runs off it, and its number says how far."""
 
 NARROWEST: Final = 24
-"""Columns below which nothing is made narrower."""
+"""Width below which nothing is made narrower (columns)."""
 WIDTH: Final = 80
-"""Columns of what is turned into a plain text."""
+"""Width of a run that is written as plain text (columns)."""
 
 
 class Lines:

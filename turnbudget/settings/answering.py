@@ -146,7 +146,7 @@ KINDS: Final = (
 VERIFY_US: Final = 5 * clock.SECOND
 """How long a server may take to say which models it has (µs; 5 s)."""
 UNUSABLE: Final = frozenset((401, 403, 404))
-"""What a server says to a key or a URL that is wrong: a setting's fault, not its own."""
+"""Status codes of a server to a key or a URL that is wrong: a setting's fault, not its own."""
 
 
 def open_backend(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
@@ -43,14 +43,15 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.line import Line
     from turnbudget.voice.tts.synthesizer import Synthesizer
 
-MS = clock.MS
-PRIORS = {
+MS: Final = clock.MS
+PRIORS: Final = {
     # What a stage is taken to cost until it has been measured. Assumed, on the careful side (2026-11):
     # a scripted reply comes at once, espeak-ng renders a sentence in 10-20 ms, a frame is 20 ms.
     "choose": Cost(0, 20 * MS),
     "synthesize": Cost(20 * MS, 60 * MS),
     "deliver": Cost(10 * MS, 20 * MS),
 }
+"""What a stage is taken to cost until it has been measured (µs)."""
 
 
 @dataclass(slots=True)
@@ -278,8 +279,8 @@ def barge_in(told: BargeInTable) -> Rules:
     )
 
 
-BREATH = audio.samples(120 * clock.MS)
-"""Between two sentences of one phrase."""
+BREATH: Final = audio.samples(120 * clock.MS)
+"""Silence between two sentences of one phrase (samples; 120 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
