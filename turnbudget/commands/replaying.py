@@ -222,12 +222,12 @@ def plan_of(given: Mapping[str, Any]) -> ReplayPlan:
         given["paths"],
         into,
         config,
-        pacing,
-        given["caller_channel"],
-        given["rate"],
-        given["turn_silence"] * clock.MS,
-        events,
-        given["force"],
+        pacing=pacing,
+        caller_channel=given["caller_channel"],
+        rate=given["rate"],
+        turn_silence_us=given["turn_silence"] * clock.MS,
+        events=events,
+        force=given["force"],
     )
 
 

@@ -56,7 +56,7 @@ ELSE: Final = 0.05
 """Weight of a kind of request that :data:`RELEVANT` does not name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What the fit to the time before says of a held-out kind, and what was measured; µs."""
 
@@ -197,7 +197,7 @@ def judge(samples: Sequence[Sample]) -> tuple[Judged, ...]:
         drawn = predicted(remote, of, rng)
         measured = np.array([each.total_us for each in of], np.float64)
         p50, p95 = ((fit.rank(drawn, at), fit.rank(measured, at)) for at in (50, 95))
-        found.append(Judged(kind, len(of), p50, p95))
+        found.append(Judged(kind=kind, n=len(of), p50=p50, p95=p95))
     return tuple(found)
 
 

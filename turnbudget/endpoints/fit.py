@@ -38,7 +38,7 @@ WEIGHT: Final = 2
 _NORMAL: Final = NormalDist()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Percentile:
     """A percentile of *n* values; ``value`` is ``None`` if they are too few, the interval (95 %) is not."""
 
@@ -72,8 +72,12 @@ def percentile(values: Sequence[float] | Array, percent: int, *, seed: int = 0) 
     array = np.asarray(values, np.float64)
     n = len(array)
     low, high = interval(lambda rows: rank(array[rows], percent), n, seed)
-    made = Percentile(percent, n, None, low, high)
-    return made if n < made.needs else Percentile(percent, n, rank(array, percent), low, high)
+    made = Percentile(percent=percent, n=n, value=None, low=low, high=high)
+    return (
+        made
+        if n < made.needs
+        else Percentile(percent=percent, n=n, value=rank(array, percent), low=low, high=high)
+    )
 
 
 def rank(values: Array, percent: float) -> float:

@@ -108,7 +108,7 @@ PERCENTS: Final = (50, 95, 99)
 """Percentiles that are shown of a probe."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
     """An endpoint's measurements and what they say."""
 
@@ -147,7 +147,15 @@ def probed(samples: Sequence[Sample], *, name: str, model: str, source: str, dat
     remote, notes = preset(samples, name, model)
     instants = [each.began_us for each in samples]
     lasted_us = max(instants) - min(instants)
-    return Probed(source, remote, tuple(samples), notes, judge(samples), date or TIMELESS, lasted_us)
+    return Probed(
+        source=source,
+        remote=remote,
+        samples=tuple(samples),
+        notes=notes,
+        judged=judge(samples),
+        date=date or TIMELESS,
+        lasted_us=lasted_us,
+    )
 
 
 def write(made: Probed, path: Path) -> None:

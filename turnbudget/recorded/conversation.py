@@ -48,7 +48,7 @@ class Segment:
     words: tuple[Word, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """One recorded call: the caller's channel on the call's clock, and who spoke when."""
 

@@ -86,7 +86,16 @@ def open_call(transcript: Path, rate: int | None = None) -> Conversation:
         raise _no_transcript(where, error) from None
     notes = (*sound.notes, *_odd_length(sound, theirs, where))
     wanted = wanted_of(folder / "metadata" / transcript.name)
-    return Conversation(name, where, samples, caller, agent, has_words=True, notes=notes, wanted=wanted)
+    return Conversation(
+        name=name,
+        source=where,
+        caller=samples,
+        caller_speech=caller,
+        agent_speech=agent,
+        has_words=True,
+        notes=notes,
+        wanted=wanted,
+    )
 
 
 def wanted_of(metadata: Path) -> Wanted | None:

@@ -44,7 +44,7 @@ RECALL: Final = 0.8
 """Share of the true ends to be found at the threshold at which endings are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mined:
     """A bank, and how it did on what it was not made from."""
 
@@ -96,7 +96,7 @@ def mined(
     ends = tuple(_ends(Endings(bank, guesser), held))
     if everything and held:
         bank = mine([each.turns for each in dialogues], heard=lambda done, of: doing(done, of, "mining all"))
-    return Mined(bank, len(kept), len(held), rehearsed, ends)
+    return Mined(bank=bank, trained=len(kept), held_out=len(held), rehearsed=rehearsed, ends=ends)
 
 
 def _ends(endings: Endings, held: Sequence[Text]) -> Iterator[tuple[float, bool]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.recorded import sources
@@ -57,6 +57,7 @@ class ReplayPlan:
     paths: tuple[Path, ...]
     folder: Path
     config: Config
+    _: KW_ONLY
     pacing: Pacing = "gated"
     caller_channel: int | None = None
     rate: int | None = None

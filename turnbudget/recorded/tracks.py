@@ -84,11 +84,11 @@ def noted(name: str, path: Path, notes: Notes, reading: Reading) -> Conversation
             remedy="mend the times, or give the recording they are of",
         )
     return Conversation(
-        name,
-        str(path),
-        recording.samples,
-        notes.side("caller"),
-        notes.side("agent"),
+        name=name,
+        source=str(path),
+        caller=recording.samples,
+        caller_speech=notes.side("caller"),
+        agent_speech=notes.side("agent"),
         has_words=notes.has_words,
         notes=recording.notes,
         told_turns=True,
@@ -150,11 +150,11 @@ def _detected(  # noqa: PLR0913, PLR0917 - what a conversation is made of
     if not agent_speech:
         notes = (*notes, _alone(reading.turn_silence_us))
     return Conversation(
-        name,
-        source,
-        caller,
-        caller_speech,
-        agent_speech,
+        name=name,
+        source=source,
+        caller=caller,
+        caller_speech=caller_speech,
+        agent_speech=agent_speech,
         has_words=False,
         notes=notes,
         turn_silence_us=reading.turn_silence_us,

@@ -23,7 +23,14 @@ def spoken(began_ms, ended_ms, text=""):
 def talk(caller, agent, seconds=20):
     """A call whose caller's channel holds, at each place, the place itself."""
     samples = (np.arange(seconds * audio.RATE) % 30_000).astype(np.int16)
-    return Conversation("x", "x.wav", samples, tuple(caller), tuple(agent), has_words=False)
+    return Conversation(
+        name="x",
+        source="x.wav",
+        caller=samples,
+        caller_speech=tuple(caller),
+        agent_speech=tuple(agent),
+        has_words=False,
+    )
 
 
 def test_a_turn_ends_where_the_agent_begins_to_speak():
@@ -84,11 +91,27 @@ def test_timeline_is_one_clip_with_every_turn_where_it_was():
 def test_the_background_is_where_the_caller_is_quietest():
     samples = np.full(5 * audio.RATE, 900, np.int16)
     samples[audio.RATE * 2 : audio.RATE * 3] = 7
-    assert set(Conversation("x", "x", samples, (), (), has_words=False).background()) == {7}
+    assert set(
+        Conversation(
+            name="x", source="x", caller=samples, caller_speech=(), agent_speech=(), has_words=False
+        ).background()
+    ) == {7}
 
 
 def test_a_recording_of_a_moment_has_no_background():
-    assert Conversation("x", "x", audio.silence(100), (), (), has_words=False).background().size == 0
+    assert (
+        Conversation(
+            name="x",
+            source="x",
+            caller=audio.silence(100),
+            caller_speech=(),
+            agent_speech=(),
+            has_words=False,
+        )
+        .background()
+        .size
+        == 0
+    )
 
 
 def test_stretches_of_voice_close_together_are_one():

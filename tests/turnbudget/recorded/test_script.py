@@ -19,7 +19,14 @@ def talk(turns=3):
     caller = [Segment(n * 4_000 * MS, n * 4_000 * MS + 1_000 * MS) for n in range(turns)]
     agent = [Segment(each.ended_us + 500 * MS, each.ended_us + 2_600 * MS) for each in caller]
     sound = audio.silence(audio.samples(4_000 * MS * turns))
-    return Conversation("x", "x.wav", sound, tuple(caller), tuple(agent), has_words=False)
+    return Conversation(
+        name="x",
+        source="x.wav",
+        caller=sound,
+        caller_speech=tuple(caller),
+        agent_speech=tuple(agent),
+        has_words=False,
+    )
 
 
 def clips(*events, turns=3, pacing="script"):
