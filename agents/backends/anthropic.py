@@ -11,7 +11,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from turnbudget.agents.backends.attempt import Call, attempt
+from turnbudget.agents.backends.attempt import HttpCall, attempt
 from turnbudget.agents.backends.backend import (
     BackendError,
     Delta,
@@ -20,7 +20,7 @@ from turnbudget.agents.backends.backend import (
     from_environment,
     nobody,
 )
-from turnbudget.agents.backends.http import Pool, Request
+from turnbudget.agents.backends.http import HttpRequest, Pool
 from turnbudget.agents.backends.reader import AnswerText, complaint, count, known, loaded, table, words
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from turnbudget.agents.backends.backend import Message, Prompt, Told
-    from turnbudget.agents.backends.sse import Event
+    from turnbudget.agents.backends.sse import ServerSentEvent
     from turnbudget.voice.time.budget import Budget
 
 Speed: TypeAlias = Literal["standard", "fast"]
@@ -88,7 +88,7 @@ class AnthropicBackend:
             watch.know(tier_asked=speed)
             if speed != self.speed:
                 watch.flag(LOST)
-            call = Call(self._pool, self._request(prompt, speed))
+            call = HttpCall(self._pool, self._request(prompt, speed))
             try:
                 async with contextlib.aclosing(
                     attempt(call, MessagesReader(), watch, budget, told)
@@ -111,7 +111,7 @@ class AnthropicBackend:
                     return
                 request = self._request(prefix, "standard" if self._limited() else self.speed)
                 body = {**request.body, "stream": False, "max_tokens": 1}
-                await self._pool.touch(Request(request.path, body, request.headers), budget)
+                await self._pool.touch(HttpRequest(request.path, body, request.headers), budget)
         except BackendError:
             pass  # the call will find out, and say so
 
@@ -123,10 +123,10 @@ class AnthropicBackend:
         """Return whether fast need not be asked for: it has said until when."""
         return self._limited_until_us is not None and clock.now() < self._limited_until_us
 
-    def _request(self, prompt: Prompt, speed: Speed) -> Request:
+    def _request(self, prompt: Prompt, speed: Speed) -> HttpRequest:
         fast = speed == "fast"
         body = messages_body(prompt) | {"model": self.model} | ({"speed": "fast"} if fast else {})
-        return Request("messages", body | self._extra, {"anthropic-beta": FAST_BETA} if fast else {})
+        return HttpRequest("messages", body | self._extra, {"anthropic-beta": FAST_BETA} if fast else {})
 
 
 def messages_body(prompt: Prompt) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class MessagesReader:
         self._thought = False
         self._reason = ""
 
-    def read(self, event: Event) -> list[Delta]:
+    def read(self, event: ServerSentEvent) -> list[Delta]:
         """Return the deltas in *event*; raises BackendError if it is an error."""
         if not event.data.strip():
             return []

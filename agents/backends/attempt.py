@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
     from turnbudget.agents.backends.backend import Delta, Stopwatch, Told
-    from turnbudget.agents.backends.http import Pool, Reply, Request
-    from turnbudget.agents.backends.sse import Event
+    from turnbudget.agents.backends.http import HttpRequest, HttpResponse, Pool
+    from turnbudget.agents.backends.sse import ServerSentEvent
     from turnbudget.voice.time.budget import Budget
 
 USAGE_US: Final = 60 * MS
@@ -29,14 +29,14 @@ END_US: Final = 10 * MS
 """How long the stream's end is waited for (µs; 10 ms): a connection not read to it cannot serve again."""
 
 
-class Call(NamedTuple):
+class HttpCall(NamedTuple):
     """A request, and whose it is."""
 
     pool: Pool
-    request: Request
+    request: HttpRequest
 
 
-class Reader(Protocol):
+class EventReader(Protocol):
     """Understands one provider's events; a new one for each answer."""
 
     finished: bool
@@ -44,7 +44,7 @@ class Reader(Protocol):
     facts: dict[str, Any]
     flags: list[str]
 
-    def read(self, event: Event) -> list[Delta]:
+    def read(self, event: ServerSentEvent) -> list[Delta]:
         """Return the deltas in *event*; raises BackendError."""
         ...
 
@@ -68,11 +68,11 @@ def recorded(watch: Stopwatch, told: Told) -> Iterator[None]:
 
 
 async def attempt(
-    call: Call, reader: Reader, watch: Stopwatch, budget: Budget, told: Told
+    call: HttpCall, reader: EventReader, watch: Stopwatch, budget: Budget, told: Told
 ) -> AsyncGenerator[Delta]:
     """Yield the deltas of the answer to *call*; raises BackendError."""
     pool, request = call
-    reply: Reply | None = None
+    reply: HttpResponse | None = None
     try:
         with clock.beyond():
             with recorded(watch, told):
@@ -100,14 +100,16 @@ def note(watch: Stopwatch, delta: Delta) -> None:
         watch.call()
 
 
-def learn(watch: Stopwatch, reader: Reader) -> None:
+def learn(watch: Stopwatch, reader: EventReader) -> None:
     """Take over what the provider told."""
     watch.know(**reader.facts)
     for flag in reader.flags:
         watch.flag(flag)
 
 
-async def _deltas(reply: Reply, reader: Reader, watch: Stopwatch, budget: Budget) -> AsyncGenerator[Delta]:
+async def _deltas(
+    reply: HttpResponse, reader: EventReader, watch: Stopwatch, budget: Budget
+) -> AsyncGenerator[Delta]:
     events = EventStream()
     until_us = budget.ends_us
     while not reader.over:
@@ -129,7 +131,7 @@ async def _deltas(reply: Reply, reader: Reader, watch: Stopwatch, budget: Budget
         yield delta
 
 
-async def _read(reply: Reply, reader: Reader, until_us: int) -> bytes:
+async def _read(reply: HttpResponse, reader: EventReader, until_us: int) -> bytes:
     """Return the next bytes, none at the end; behind a whole answer nothing is an error any more."""
     try:
         chunk = await reply.read(until_us)
@@ -142,7 +144,7 @@ async def _read(reply: Reply, reader: Reader, until_us: int) -> bytes:
     return chunk or b""
 
 
-def _understood(reader: Reader, event: Event) -> list[Delta]:
+def _understood(reader: EventReader, event: ServerSentEvent) -> list[Delta]:
     if reader.over:
         return []
     try:

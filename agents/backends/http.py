@@ -60,7 +60,7 @@ _KINDS: Final[tuple[tuple[type[Exception], str, str, bool], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """What is asked: where below the provider's URL, and the JSON to send."""
 
     path: str
@@ -85,7 +85,7 @@ class Pool:
         self._headers = {**headers, "Accept-Encoding": "identity"}  # a proxy that compresses also holds back
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, request: Request, budget: Budget, watch: Stopwatch) -> Reply:
+    async def post(self, request: HttpRequest, budget: Budget, watch: Stopwatch) -> HttpResponse:
         """Send *request* and return the reply once its headers are there; raises BackendError.
 
         A pooled connection that turns out dead before any answer is replaced, and the request sent again.
@@ -102,7 +102,7 @@ class Pool:
                 raise self.translated(error) from None
         raise BackendError("every pooled connection was dead", where=self.where, again=True)
 
-    async def touch(self, request: Request, budget: Budget) -> None:
+    async def touch(self, request: HttpRequest, budget: Budget) -> None:
         """Send *request* for what it does to the provider's cache; raises BackendError."""
         reply = await self.post(request, budget, Stopwatch(self.where, ""))
         try:
@@ -174,7 +174,7 @@ class Pool:
         if self._session:
             await self._session.close()
 
-    async def _post(self, request: Request, budget: Budget, trace: SimpleNamespace) -> Reply:
+    async def _post(self, request: HttpRequest, budget: Budget, trace: SimpleNamespace) -> HttpResponse:
         if budget.left() <= 0:
             raise BackendError("no time is left", where=self.where)
         response: aiohttp.ClientResponse | None = None
@@ -189,13 +189,13 @@ class Pool:
         if response is None:
             raise BackendError("no answer in time", where=self.where)
         trace.watch.headers()
-        reply = Reply(self, response)
+        reply = HttpResponse(self, response)
         if response.status != OK:
             raise self.owned(await reply.refusal(budget))
         return reply
 
 
-class Reply:
+class HttpResponse:
     """A response whose headers are there."""
 
     def __init__(self, pool: Pool, response: aiohttp.ClientResponse) -> None:

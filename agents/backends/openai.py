@@ -11,9 +11,9 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from turnbudget.agents.backends.attempt import Call, attempt
+from turnbudget.agents.backends.attempt import HttpCall, attempt
 from turnbudget.agents.backends.backend import BackendError, Delta, Stopwatch, from_environment, nobody
-from turnbudget.agents.backends.http import Pool, Request, checked
+from turnbudget.agents.backends.http import HttpRequest, Pool, checked
 from turnbudget.agents.backends.reader import (
     AnswerText,
     ToolCalls,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from turnbudget.agents.backends.backend import Message, Prompt, Told, Tool
-    from turnbudget.agents.backends.sse import Event
+    from turnbudget.agents.backends.sse import ServerSentEvent
     from turnbudget.voice.time.budget import Budget
 
 
@@ -112,7 +112,7 @@ class OpenAIBackend:
         watch = Stopwatch(self.name, self.model)
         watch.know(tier_asked=self._tier)
         reader = ChatReader(thinking=self.dialect.thinking)
-        call = Call(self._pool, Request(PATH, self.body(prompt)))
+        call = HttpCall(self._pool, HttpRequest(PATH, self.body(prompt)))
         async with contextlib.aclosing(attempt(call, reader, watch, budget, told)) as deltas:
             async for delta in deltas:
                 yield delta
@@ -129,7 +129,7 @@ class OpenAIBackend:
                     return
                 body = self.body(prefix) | {"stream": False, self.dialect.limit: 1}
                 body.pop("stream_options", None)
-                await self._pool.touch(Request(PATH, body), budget)
+                await self._pool.touch(HttpRequest(PATH, body), budget)
         except BackendError:
             pass  # the call will find out, and say so
 
@@ -215,7 +215,7 @@ class ChatReader:
         self._reason = ""
         self._spoke = False
 
-    def read(self, event: Event) -> list[Delta]:
+    def read(self, event: ServerSentEvent) -> list[Delta]:
         """Return the deltas in *event*; raises BackendError if it is an error."""
         data = event.data.strip()
         if data == DONE:

@@ -33,7 +33,7 @@ from turnbudget.agents.backends.reader import (
     table,
     words,
 )
-from turnbudget.agents.backends.sse import LIMIT, Event
+from turnbudget.agents.backends.sse import LIMIT, ServerSentEvent
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 
@@ -218,7 +218,7 @@ class ResponsesBackend:
         if not sent:
             raise BackendError("the request could not be sent in time")
 
-    async def _receive(self, held: _Socket, budget: Budget) -> Event:
+    async def _receive(self, held: _Socket, budget: Budget) -> ServerSentEvent:
         message: aiohttp.WSMessage | None = None
         async with clock.move_on_at(budget.ends_us):
             message = await held.socket.receive()
@@ -226,7 +226,7 @@ class ResponsesBackend:
             raise BackendError("the answer did not end in time")
         if message.type is not aiohttp.WSMsgType.TEXT:
             raise BackendError("the connection was lost", again=True)
-        return Event(message.data)
+        return ServerSentEvent(message.data)
 
     def _remember(self, held: _Socket, reader: ResponsesReader, messages: tuple[Message, ...]) -> None:
         if reader.response and not reader.called:
@@ -264,7 +264,7 @@ class ResponsesReader:
         self._calls = ToolCalls()
         self._spoke = False
 
-    def read(self, event: Event) -> list[Delta]:
+    def read(self, event: ServerSentEvent) -> list[Delta]:
         """Return the deltas in *event*; raises BackendError if it is an error."""
         told = table(loaded(event.data))
         kind = words(told.get("type"))

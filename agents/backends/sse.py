@@ -22,7 +22,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerSentEvent:
     """One event; ``data`` is its data lines joined by LF."""
 
     data: str
@@ -52,7 +52,7 @@ class EventStream:
         """Lines that are no field, joined by LF."""
         return b"\n".join(self._stray).decode("utf-8", "replace")
 
-    def feed(self, chunk: bytes) -> list[Event]:
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that *chunk* completes."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")
@@ -65,7 +65,7 @@ class EventStream:
         self._hold(tail)
         return events
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[ServerSentEvent]:
         """Return the event that the end of the stream completes."""
         ended = [self._line(b"") if self._tail else None, self._dispatch()]
         return [event for event in ended if event]
@@ -76,7 +76,7 @@ class EventStream:
             self._over = self._cut = True
             del self._tail[:]
 
-    def _line(self, rest: bytes) -> Event | None:
+    def _line(self, rest: bytes) -> ServerSentEvent | None:
         """Take the line that *rest* completes."""
         line = bytes(self._tail) + rest if self._tail else rest
         del self._tail[:]
@@ -104,13 +104,13 @@ class EventStream:
             self._stray.append(line)
             self._strayed += len(line)
 
-    def _dispatch(self) -> Event | None:
+    def _dispatch(self) -> ServerSentEvent | None:
         data, name, over = self._data, self._name, self._over
         self._data, self._name, self._over, self._size = [], b"", False, 0
         if over:
             self.skipped += 1
         if over or not data:
             return None
-        return Event(
+        return ServerSentEvent(
             b"\n".join(data).decode("utf-8", "replace"), name.decode("utf-8", "replace") or "message"
         )

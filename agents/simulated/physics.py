@@ -32,7 +32,7 @@ CONTEXT: Final = 1_500
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepTime:
     """The terms of one decode step, in µs."""
 
     weights: float
@@ -67,7 +67,7 @@ def touched(model: Model, tokens: float) -> float:
     return (dense + expert_share(model, max(1.0, tokens)) * model.expert_params) * model.weight_bytes
 
 
-def step(of: Instance, batch: float, context: float) -> Step:
+def step(of: Instance, batch: float, context: float) -> StepTime:
     """Return the decode step of *batch* streams with a total of *context* tokens behind them."""
     verify = 1 + of.speculation.drafted if of.speculation else 1.0
     if of.machine.dataflow:
@@ -79,7 +79,7 @@ def step(of: Instance, batch: float, context: float) -> Step:
     draft = 0.0
     if of.speculation:
         draft = of.speculation.drafted * of.speculation.draft_cost * _alone(of)
-    return Step(
+    return StepTime(
         weights=US * touched(model, tokens) / (chips * of.chip.bandwidth * losses.weights),
         kv=US * context * share * model.kv_per_token / (chips * of.chip.bandwidth * losses.kv),
         compute=US * 2 * model.active * tokens / (chips * of.chip.flops * losses.prefill),
@@ -100,7 +100,7 @@ def _alone(of: Instance) -> float:
     return stream + model.layers * losses.layer_us + joins + losses.step_us
 
 
-def _dataflow(of: Instance, batch: float, verify: float) -> Step:
+def _dataflow(of: Instance, batch: float, verify: float) -> StepTime:
     """Return a pass through all layers; more tokens than slots wait for the slowest place."""
     flow = of.machine.dataflow
     assert flow is not None  # noqa: S101 - the caller has looked
@@ -108,7 +108,7 @@ def _dataflow(of: Instance, batch: float, verify: float) -> Step:
     hops = (of.machine.stages - 1) * of.machine.hop_us
     crowded = batch * verify * one_pass / flow.slots - (one_pass + hops)
     draft = of.speculation.drafted * of.speculation.draft_cost * one_pass if of.speculation else 0.0
-    return Step(0.0, 0.0, 0.0, one_pass, 0.0, 0.0, hops, max(0.0, crowded), draft, of.pace)
+    return StepTime(0.0, 0.0, 0.0, one_pass, 0.0, 0.0, hops, max(0.0, crowded), draft, of.pace)
 
 
 def line(of: Instance, context: float) -> tuple[float, float]:
@@ -160,7 +160,7 @@ def batch_ratio(speed: float, price: float) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ArrivalLoad:
     """What arrives: requests a second, and the tokens of one."""
 
     per_s: float
@@ -186,7 +186,7 @@ class Prediction:
     usd_a_request: float | None = None
 
 
-def predict(of: Instance, load: Load) -> Prediction:
+def predict(of: Instance, load: ArrivalLoad) -> Prediction:
     """Return the steady state of *of* under *load*; raises ConfigError when there is none."""
     if of.schedule.policy != "continuous":
         raise ConfigError("has no closed form", where=f"{of.name}: a bus", remedy="simulate it")
@@ -216,7 +216,7 @@ def predict(of: Instance, load: Load) -> Prediction:
     )
 
 
-def _balance(of: Instance, load: Load, cycles: float, rho: float) -> float | None:
+def _balance(of: Instance, load: ArrivalLoad, cycles: float, rho: float) -> float | None:
     """Return the batch at which streams leave as fast as they come, ``None`` if there is none."""
     if rho >= 1:
         return None

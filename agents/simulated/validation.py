@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from turnbudget.agents.simulated import physics
 from turnbudget.agents.simulated.hardware import Chip, Instance, Machine, Model, Speculation, marked
 from turnbudget.agents.simulated.law import fitted
-from turnbudget.agents.simulated.physics import Load, predict
+from turnbudget.agents.simulated.physics import ArrivalLoad, predict
 from turnbudget.agents.simulated.presets import APIS, LLAMA_8B, LLAMA_70B, instance
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ STAGES: Final = (
 
 
 def _tpot(model: Model, chips: int, per_s: float) -> float:
-    load = Load(per_s, OUT, uncached=0, cached=PROMPT)
+    load = ArrivalLoad(per_s, OUT, uncached=0, cached=PROMPT)
     return predict(on_h100(model, chips), load).tpot_us / 1000
 
 

@@ -9,9 +9,9 @@ from laws import each
 
 from turnbudget.agents.backends.backend import BackendError
 from turnbudget.agents.backends.openai import ChatReader
-from turnbudget.agents.backends.sse import Event, EventStream
+from turnbudget.agents.backends.sse import EventStream, ServerSentEvent
 
-EVENTS = [Event('{"a": "Zoë 👍"}'), Event("{}", "ping"), Event("[DONE]")]
+EVENTS = [ServerSentEvent('{"a": "Zoë 👍"}'), ServerSentEvent("{}", "ping"), ServerSentEvent("[DONE]")]
 PLAIN = 'data: {"a": "Zoë 👍"}\n\n: keepalive\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n'.encode()
 
 
@@ -31,7 +31,11 @@ def test_every_line_end_at_every_split(end):
 
 def test_line_ends_may_be_mixed():
     """LLM-03."""
-    assert parsed(b"data: 1\r\n\ndata: 2\r\rdata: 3\n\r\n") == [Event("1"), Event("2"), Event("3")]
+    assert parsed(b"data: 1\r\n\ndata: 2\r\rdata: 3\n\r\n") == [
+        ServerSentEvent("1"),
+        ServerSentEvent("2"),
+        ServerSentEvent("3"),
+    ]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -39,8 +43,8 @@ def test_an_event_is_released_as_soon_as_it_ends(end):
     """LLM-03: not when the next byte comes, nor when the stream closes."""
     stream = EventStream()
     assert stream.feed(b"data: x" + end) == []
-    assert stream.feed(end[:1]) == [Event("x")]
-    assert stream.feed(end[1:] + b"data: y" + end + end) == [Event("y")]
+    assert stream.feed(end[:1]) == [ServerSentEvent("x")]
+    assert stream.feed(end[1:] + b"data: y" + end + end) == [ServerSentEvent("y")]
 
 
 @each(
@@ -57,7 +61,7 @@ def test_an_event_is_released_as_soon_as_it_ends(end):
 )
 def test_fields_are_read_as_the_standard_says(blob, data):
     """LLM-04."""
-    assert parsed(blob) == [Event(data)]
+    assert parsed(blob) == [ServerSentEvent(data)]
 
 
 def test_comments_and_blank_lines_are_no_events():
@@ -68,7 +72,7 @@ def test_comments_and_blank_lines_are_no_events():
 @pytest.mark.parametrize("blob", [b"data: [DONE]", b"data: [DONE]\n", b"data: [DONE]\n\n", b"data: [DONE]\r"])
 def test_the_end_of_the_stream_ends_the_last_event(blob):
     """LLM-06."""
-    assert parsed(blob) == [Event("[DONE]")]
+    assert parsed(blob) == [ServerSentEvent("[DONE]")]
 
 
 def test_a_line_of_300_000_bytes_is_read():
@@ -76,7 +80,7 @@ def test_a_line_of_300_000_bytes_is_read():
     long = "x" * 300_000
     blob = f"data: 1\n\ndata: {long}\n\ndata: 2\n\n".encode()
     pieces = [blob[at : at + 65_536] for at in range(0, len(blob), 65_536)]
-    assert parsed(*pieces) == [Event("1"), Event(long), Event("2")]
+    assert parsed(*pieces) == [ServerSentEvent("1"), ServerSentEvent(long), ServerSentEvent("2")]
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 5_000])
@@ -87,7 +91,7 @@ def test_an_event_above_the_limit_is_skipped_and_counted_and_the_others_survive(
         blob = b"data: 1\n\n" + body + b"\n\ndata: 2\n\n"
         pieces = [blob[at : at + size] for at in range(0, len(blob), size)]
         events = [event for piece in pieces for event in stream.feed(piece)] + stream.close()
-        assert events == [Event("1"), Event("2")]
+        assert events == [ServerSentEvent("1"), ServerSentEvent("2")]
         assert stream.skipped == 1
         assert len(stream._tail) <= 1_000
 
@@ -100,7 +104,7 @@ def test_what_is_no_event_stream_is_kept():
 
 
 def test_bytes_that_are_no_utf_8_become_replacement_characters():
-    assert parsed(b"data: \xff\xc3\n\n") == [Event("��")]
+    assert parsed(b"data: \xff\xc3\n\n") == [ServerSentEvent("��")]
 
 
 PARTS = [

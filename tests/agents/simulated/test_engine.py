@@ -16,7 +16,7 @@ from turnbudget.agents.backends.check import check_backend
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.explain import constants
 from turnbudget.agents.simulated.hardware import Schedule, Speculation
-from turnbudget.agents.simulated.physics import Load, predict
+from turnbudget.agents.simulated.physics import ArrivalLoad, predict
 from turnbudget.agents.simulated.presets import PRESETS, instance
 from turnbudget.agents.simulated.scheduler import Scheduler, ServedRequest
 from turnbudget.agents.simulated.words import Script
@@ -293,9 +293,9 @@ def test_a_full_instance_answers_later_and_an_overfull_one_has_no_steady_state()
     )
     assert mean(ttft_ms(SMALL, ride) for ride in light) < mean(ttft_ms(SMALL, ride) for ride in heavy)
     with pytest.raises(ConfigError, match="more than it can serve"):
-        predict(SMALL, Load(per_s=1000, out=120, uncached=200))
+        predict(SMALL, ArrivalLoad(per_s=1000, out=120, uncached=200))
     with pytest.raises(ConfigError, match="no closed form"):
-        predict(instance("bus"), Load(per_s=1, out=40, uncached=100))
+        predict(instance("bus"), ArrivalLoad(per_s=1, out=40, uncached=100))
 
 
 def test_every_constant_of_every_preset_has_a_mark():

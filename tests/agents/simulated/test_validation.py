@@ -15,7 +15,7 @@ from turnbudget.agents.simulated.endpoint import Endpoint
 from turnbudget.agents.simulated.engine import Engine
 from turnbudget.agents.simulated.hardware import Dataflow, Machine, Schedule, Speculation
 from turnbudget.agents.simulated.law import fitted, gathered, hedged, quantile, raced
-from turnbudget.agents.simulated.physics import Load, predict, tokens_a_cycle
+from turnbudget.agents.simulated.physics import ArrivalLoad, predict, tokens_a_cycle
 from turnbudget.agents.simulated.prefixes import FRAME, count
 from turnbudget.agents.simulated.presets import LLAMA_8B, PRESETS, instance
 from turnbudget.agents.simulated.validation import LLAMA2_7B, OUT, PROMPT, Row, on_h100, rows
@@ -85,7 +85,7 @@ def test_simulation_and_closed_form_agree_below_four_fifths_of_the_load(share):
 def load(served, per_s):
     """The closed form's answer, None where there is none."""
     try:
-        return predict(served, Load(per_s, 120, uncached=70, cached=480))
+        return predict(served, ArrivalLoad(per_s, 120, uncached=70, cached=480))
     except ConfigError:
         return None
 
