@@ -65,6 +65,8 @@ NAMES: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
 """Functions that are mistaken for each other."""
 LOGS: Final = frozenset({"log", "logger", "logging", "warnings", "secrets"})
 """Names whose calls only tell people something, or make up a name."""
+FEW: Final = 8
+"""Files of tests elsewhere that may name a module: more, and it is used by all, and tested at home."""
 UNTESTED: Final = frozenset({"__repr__", "__all__", "__slots__", "TypeVar", "NewType", "TypeAlias", "cast"})
 """Names behind which a change means nothing to a program."""
 
@@ -243,8 +245,10 @@ def tests_of(root: Path, module: Path) -> tuple[str, ...]:
         for path in sorted(root.rglob("*.py"))
         if "tests" not in path.relative_to(root).parts and told.search(_text(path))
     ]
-    found = dict.fromkeys((*own, *sorted(folder.glob("test_*.py")), *naming, *importers))
-    return tuple(str(path.relative_to(root)) for path in found if path.exists())
+    mirror = dict.fromkeys((*own, *sorted(folder.glob("test_*.py"))))
+    others = [path for path in dict.fromkeys((*naming, *importers)) if path.exists() and path not in mirror]
+    found = (*mirror, *(others if len(others) <= FEW else ()))
+    return tuple(str(path.relative_to(root)) for path in found)
 
 
 @cache

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
+from types import SimpleNamespace
 
 import pytest
 from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
 from turnbudget.speculative.shelf import store
-from turnbudget.speculative.shelf.memory import OVERHEAD
+from turnbudget.speculative.shelf.memory import OVERHEAD, WarmUp
 from turnbudget.speculative.shelf.store import Store
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
@@ -267,3 +268,18 @@ async def test_what_has_been_written_makes_room_for_the_next(folder):
             while not all(entry.on_disk for entry in shelf.entries()):
                 await clock.sleep(MS)
     assert len(on_disk(folder)) == 70
+
+
+def test_a_warm_up_is_full_to_the_byte_and_to_the_entry():
+    warm_up, disk, piece = WarmUp(), SimpleNamespace(most_bytes=100, most_entries=3), SimpleNamespace(size=60)
+    assert not warm_up.full(disk, 100)
+    assert warm_up.full(disk, 101)
+    assert warm_up.note("one", piece, disk, held=False)
+    assert warm_up.note("one", piece, disk, held=False), "the same piece takes no more room"
+    assert not warm_up.full(disk, 40)
+    assert warm_up.full(disk, 41)
+    assert not warm_up.note("two", piece, disk, held=False), "120 of 100 bytes"
+    assert warm_up.note("three", None, disk, held=True)
+    assert warm_up.overflowed
+    assert WarmUp(keys=dict.fromkeys("abc")).full(disk, 1)
+    assert not WarmUp(keys=dict.fromkeys("ab")).full(disk, 1)
