@@ -18,6 +18,7 @@ from turnbudget.testing.stage import (
     murmurs,
     over,
     play,
+    prepared,
     says,
     spoken_us,
     stays,
@@ -168,3 +169,13 @@ async def test_the_answer_that_came_while_a_cough_held_us_needs_no_bridge():
     played = checked(await play(*clips, responder=Answers((400 * MS, "Ten dollars.")), **late()))
     [row] = played.turns
     assert row.said == "Ten dollars."
+
+
+async def test_who_asked_is_told_of_what_was_overheard_and_of_no_turn():
+    """A replay counts the words that a listener's noise was heard as."""
+    told = []
+    call, _, rows = prepared(ASK, over(says("mhm")), stays(2 * SECOND), responder=answering(EIGHT))
+    call._overheard = told.append
+    await call.run()
+    assert [utterance.text for utterance in told] == ["mhm"]
+    assert [row.asked for row in rows if row.kind == "turn"] == ["what is my balance please"]
