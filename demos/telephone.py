@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 SAYS: Final = ("I would like to check my balance.", "My savings account please.", "No, that was it. Goodbye.")
 """What the caller says unless they are told otherwise; a sentence each turn."""
 PATIENCE_US: Final = 3 * clock.SECOND
-"""How long the caller stays behind the last answer: an agent may have something to end, or send them on."""
+"""How long the caller stays behind the last answer, for the agent may send them on (µs; 3 s)."""
 NEAR_US: Final = 60 * clock.MS
-"""How exactly a wait and the sound that ended it are found together: three frames."""
+"""How far apart a wait's end and the sound that ended it may be (µs; three frames)."""
 
 
 @dataclass(frozen=True, slots=True)

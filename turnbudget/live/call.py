@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.line import Line
 
 LOOK_US: Final = 100 * clock.MS
-"""How often somebody who follows the caller's words is told how they read now."""
+"""How often a follower is told how the caller's words read now (µs; 100 ms)."""
 Facts: TypeAlias = "Callable[[], Awaitable[Mapping[str, str]]]"
 """Asks somebody who the caller is; it ends by itself, and soon."""
 log = logging.getLogger(__name__)

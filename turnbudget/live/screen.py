@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.microphone import Microphone
 
 REFRESH: Final = 8
-"""Times a second."""
+"""How often the live lines are drawn (times a second)."""
 CELLS: Final = 24
 """Width of the level meter (characters)."""
 QUIETEST_DB: Final = -60.0

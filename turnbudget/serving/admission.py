@@ -24,9 +24,9 @@ Rule: TypeAlias = Literal["none", "draining", "line", "tenant", "concurrency", "
 Mode: TypeAlias = Literal["full", "light"]
 """How a call is answered: by all there is, or by the shelf and the fast backend."""
 RECENT_US: Final = 10 * clock.SECOND
-"""How long a turn says something of the next."""
+"""How long a turn says something of the next (µs; 10 s)."""
 ENOUGH: Final = 20
-"""Turns of the last ten seconds below which they say nothing of the next."""
+"""The fewest recent turns that say something of the next."""
 WINDOW: Final = 400
 """Latest turns that are kept of each mode."""
 BEAT_US: Final = 100 * clock.MS
@@ -58,13 +58,13 @@ class Load:
     tenant_calls: int
     """Calls of the tenant that run or are expected."""
     tenant_most: int
-    """0: the tenant has no limit of its own."""
+    """Calls that this worker takes of the tenant at a time; 0 is no limit of its own."""
     budget_us: int
     """When the first sound is due (µs behind the caller's last word)."""
     full: Prediction
     """What the first sound would take with all there is."""
     light: Prediction | None
-    """``None``: nothing lighter could answer."""
+    """What it would take with the shelf and the fast backend; ``None``: nothing lighter could answer."""
     draining: bool = False
     """The operator lets no more calls in."""
 

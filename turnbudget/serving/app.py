@@ -43,7 +43,7 @@ WORDS: Final = {
 }
 """What a refused request is told, by its HTTP status: nothing of the reason."""
 KEEP_ALIVE_S = 15.0
-"""How long a connection without a request stays open between two."""
+"""How long a connection stays open between two requests (seconds)."""
 GOODBYE_S = 1.0
 """How long requests that are under way may take at the end (seconds)."""
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from turnbudget.runs.records import Row
 
 LAST: Final = 5
-"""Turns that are told."""
+"""Latest turns that a person who takes over is told."""
 LONGEST: Final = 300
 """Characters of one side's words in a turn."""
 
@@ -94,7 +94,7 @@ class DispositionRule(Table, frozen=True):
     heard: str = ""
     """A pattern that something the caller said matches; '' for any."""
     failed: bool | None = None
-    """Whether a turn failed, or was left without any sound."""
+    """Whether a turn failed or was left without any sound; ``None``: either."""
 
     def __post_init__(self) -> None:
         for pattern in (self.said, self.heard):

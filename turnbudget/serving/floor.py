@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["open", "light", "full", "draining"]
 """What would become of one more call: answered in full, answered light, refused, or refused for good."""
 KEPT_US: Final = 15 * clock.SECOND
-"""How long a place is kept for a call that was let in and has not come."""
+"""How long a place is kept for a call that was let in and has not come (µs; 15 s)."""
 ASKED_US: Final = 3 * clock.SECOND
-"""How long after its end a far side may ask where its caller goes."""
+"""How long after a call's end a far side may ask where its caller goes (µs; 3 s)."""
 LOOK_US: Final = 50 * clock.MS
-"""How often it is looked whether nobody is owed anything any more."""
+"""How often it is looked whether anybody is still owed something (µs; 50 ms)."""
 log = logging.getLogger(__name__)
 
 

@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from turnbudget.serving.events import FloorEvent
 
 BEGUN: Final = "begun.jsonl"
-"""Gone once every call in it has its record."""
+"""One line for each call that has begun; gone once every call in it has its record."""
 CALLS: Final = "calls.jsonl"
 """One line for each call that has ended."""
 HOLDER: Final = ".worker"
-"""What is locked; it stays, for whoever removed it might part two who wait for it."""
+"""The file whose lock its worker holds; it stays, for removing it might part two who wait for it."""
 FLUSH_US: Final = 2 * clock.SECOND
 """How long a row may wait before it is written (µs; 2 s)."""
 REMEMBERED: Final = 10_000
 """Lines that wait for a disk; the oldest are lost first."""
 DRAWN: Final = 5_000
-"""Rows that make a page at the end: 3 s and 300 MB; a worker that drains has ten for all of it."""
+"""Most rows that pages are drawn of at the end: they take 3 s and 300 MB, and a drain has 10 s for all."""
 log = logging.getLogger(__name__)
 
 

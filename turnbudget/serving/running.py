@@ -39,11 +39,11 @@ MOST_EARLY: Final = 32
 ASK_AFTER: Final = frozenset({"twilio", "audiosocket"})
 """Lines whose far side asks, when we have hung up, where the caller goes."""
 PARTING_US: Final = 1_200 * clock.MS
-"""Silence behind our goodbye after which we hang up: the line is free 2 s after our last word."""
+"""Silence behind our goodbye after which we hang up (µs; 1.2 s): the line is free 2 s after our last word."""
 LAST_WORD_US: Final = 500 * clock.MS
-"""How long the line stays open when the far side has played our last word."""
+"""How long the line stays open when the far side has played our last word (µs; 500 ms)."""
 UNPLAYED_US: Final = 5 * clock.SECOND
-"""How long it may take to tell that it has."""
+"""How long the far side may take to tell that it has played our last word (µs; 5 s)."""
 LOOK_US: Final = 20 * clock.MS
 """How often it is looked whether our last word was played (µs; 20 ms)."""
 log = logging.getLogger(__name__)

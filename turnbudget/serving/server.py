@@ -50,7 +50,7 @@ LASTING: Final = (
 )
 """Settings of ``[serve]`` that a worker keeps from its start to its end."""
 AFTER_US: Final = 5 * clock.SECOND
-"""How long what follows the last calls may take."""
+"""How long what follows the last calls may take (µs; 5 s)."""
 log = logging.getLogger(__name__)
 
 

@@ -32,9 +32,9 @@ AGAIN_US: Final = clock.SECOND
 SLOWEST_US: Final = 30 * clock.SECOND
 """How long one stays down at most that keeps dying (µs; 30 s)."""
 LIVED_US: Final = 60 * clock.SECOND
-"""A worker that lived so long did not die of how it begins."""
+"""How long a worker lives that did not die of how it begins (µs; 1 min)."""
 LAST_US: Final = 10 * clock.SECOND
-"""How much longer than its drain a worker may take to end."""
+"""How much longer than its drain a worker may take to end (µs; 10 s)."""
 log = logging.getLogger(__name__)
 
 

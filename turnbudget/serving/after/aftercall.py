@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from turnbudget.voice.time.crew import Crew
 
 MOST: Final = 10_000
-"""Calls that are under way, or are being written."""
+"""Calls at a time whose beginning is remembered until they end."""
 WAITING: Final = 500
 """vCons that wait for a disk, some 30 kB each; the oldest are lost first."""
 MOST_TOLD: Final = LARGEST // 2 - 65_536

@@ -26,7 +26,7 @@ BUDGET_US: Final = clock.SECOND
 LARGEST: Final = 65_536
 """Bytes of an answer."""
 MOST: Final = 32
-"""Facts that are taken, in their order."""
+"""Facts that are taken of one answer, the first ones."""
 LONGEST: Final = 200
 """Characters of a fact."""
 OK: Final = 200

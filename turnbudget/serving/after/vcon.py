@@ -35,7 +35,7 @@ SCHEMA: Final = "turnbudget-call-1"
 TRANSCRIPT: Final = "turnbudget-transcript-1"
 """Name of the format of our transcript."""
 NEVER: Final = "1970-01-01T00:00:00+00:00"
-"""When calls begin that have no calendar: those in virtual time."""
+"""When calls begin that have no calendar time, those in virtual time."""
 CALLER, AGENT, TARGET = range(3)
 _INCOMPLETE: Final = {
     EndReason.FAILED: "failed",

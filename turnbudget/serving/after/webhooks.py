@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.config import WebhookTable
 
 ANSWER_US: Final = 10 * clock.SECOND
-"""How long a server may take to say that it has a message."""
+"""How long a server may take to say that it has a message (µs; 10 s)."""
 LOOK_US: Final = 5 * clock.SECOND
 """How often it is looked what waits: other workers put messages there as well (µs)."""
 FIRST_S: Final = 5
@@ -46,7 +46,7 @@ LONGEST_S: Final = 3_600
 GIVE_UP_S: Final = 24 * 3_600
 """How long a message is tried (seconds; a day)."""
 REMEMBERED: Final = 2_000
-"""Messages that wait for the disk."""
+"""Messages that wait for the disk at a time; the oldest are given up first."""
 TOLERANCE_S: Final = 300
 """How old a message may be that a receiver believes (seconds; 5 min)."""
 KEY: Final = "whsec_"

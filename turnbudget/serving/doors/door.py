@@ -36,11 +36,11 @@ SIGNATURE = "X-Twilio-Signature"
 OTHERS: Final = ("Origin", "Forwarded", "X-Forwarded-For")
 """Headers that a program on this machine does not send on its own behalf."""
 BUSY: Final = 503
-"""Who may come, but not now."""
+"""HTTP status of a refusal for now."""
 
 
 class Refused(Exception):  # noqa: N818 - reads as what it is
-    """Somebody is not let in; ``status`` is what HTTP says to it."""
+    """Somebody is not let in; ``status`` is the HTTP status that they get."""
 
     def __init__(self, why: str, status: int = 403) -> None:
         super().__init__(why)

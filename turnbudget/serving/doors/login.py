@@ -25,7 +25,7 @@ PAGE: Final = "login.html"
 COOKIE: Final = "turnbudget_operator"
 """The name of the cookie."""
 LIFE_US: Final = 12 * 3_600 * clock.SECOND
-"""How long a cookie is good: a shift."""
+"""How long a cookie is good: a shift (µs; 12 h)."""
 LONGEST: Final = 4_096
 """Bytes of a form; more is none of ours."""
 WRONG: Final = "That is not the operator’s token."

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.doors.once import OnceStore
 
 LIFE_US: Final = 60 * clock.SECOND
-"""How long a carrier may take to open the socket."""
+"""How long a pass is good, in which a carrier opens the socket (µs; 1 min)."""
 LONGEST: Final = 1_024
 """Characters of a pass; a longer text is none."""
 

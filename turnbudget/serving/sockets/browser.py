@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 KIND: Final = "browser"
 """What the line is called."""
 BEAT_S: Final = 2.0
-"""A page that does not answer a beat is gone, though its socket may not know."""
+"""How often a page is pinged, which is gone if it does not answer (seconds)."""
 GOODBYE_S: Final = 1.0
-"""How long the closing handshake is waited for."""
+"""How long the closing handshake is waited for (seconds)."""
 MOST: Final = 8
 """Sockets of one address at a time."""
 Connect: TypeAlias = "Callable[[web.Request, Hello, PageConnection], Peer]"

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.lines.telephone import TelephoneLine
 
 RESUME_US: Final = 5 * clock.SECOND
-"""How long a call waits for its page to come back."""
+"""How long a call waits for its page to come back (µs; 5 s)."""
 FLUSH_US: Final = clock.SECOND
-"""How long what is left to be written may take at the end."""
+"""How long what is left to be written may take at the end (µs; 1 s)."""
 STALL_US: Final = 2 * clock.SECOND
 """How long a page may not read (µs; 2 s)."""
 BELIEVED_US: Final = clock.SECOND
-"""A page tells of sound so long before or after it is heard; what is further away is not believed."""
+"""How far from now a page may say that it hears our sound; what is further is not believed (µs; 1 s)."""
 KEPT: Final = 100
 """Messages kept for a page that is away."""
 

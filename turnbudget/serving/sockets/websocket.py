@@ -48,13 +48,13 @@ PROTOCOLS: Final = ("audio.jambonz.org", "audio.drachtio.org", "media")
 BUFFER: Final = 16_384
 """Bytes that the kernel may hold for a peer: it must not hide for minutes that nobody reads."""
 GOODBYE_S: Final = 1.0
-"""How long the closing handshake is waited for."""
+"""How long the closing handshake is waited for (seconds)."""
 MOST: Final = 1_000
-"""Messages: ten seconds of 20 ms frames, twice over."""
+"""Messages that wait for one socket: 20 s of 20 ms frames."""
 SIGNED: Final = "twilio"
 """The carrier whose upgrades are signed."""
 QUERIES: Final = "chan_websocket"
-"""Who says in the query whose call it is; the others say so once they are let in."""
+"""The dialect that says in the query whose call it is; the others say so once they are let in."""
 log = logging.getLogger(__name__)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from turnbudget.serving.events import FloorEvent
 
 WINDOW: Final = 500
-"""Caller turns that percentiles and shares speak of."""
+"""Latest caller turns that percentiles and shares are reckoned of."""
 TRACK: Final = 24
 """Turns of a call that are drawn as a line of dots."""
 MOST_CALLS: Final = 400
@@ -43,15 +43,15 @@ Facts = dict[str, Any]
 PAGE: Final = "board.html"
 """The board's page."""
 MOST: Final = 16
-"""Who may look at a time."""
+"""Pages that may look at a time."""
 TICK_US: Final = 250 * clock.MS
 """How often a page is sent what is new (µs; 250 ms)."""
 BEAT_US: Final = 5 * clock.SECOND
-"""So often something is sent though nothing has happened: the page then knows that we are there."""
+"""How often something is sent though nothing has happened, so that the page knows we are there (µs; 5 s)."""
 STALL_US: Final = 10 * clock.SECOND
-"""How long a page may not read."""
+"""How long a page may not read before it is left (µs; 10 s)."""
 AGAIN_MS: Final = 1_000
-"""After what time a page asks again when it has lost us."""
+"""How long a page that has lost us waits before it asks again (ms)."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -43,7 +43,7 @@ SCHEMA: Final = 1
 BEAT_US: Final = 5 * clock.SECOND
 """How often the worker tells how it is (µs; 5 s)."""
 FLUSH_US: Final = 2 * clock.SECOND
-"""How long the end of a worker waits for a broker that is away."""
+"""How long the end of a worker waits for a broker that is away (µs; 2 s)."""
 LARGEST: Final = 96 * 1024
 """Bytes of one event; brokers close the connection of who sends more than they take, often 128 or 256 KiB."""
 MOST: Final = 5_000
@@ -51,7 +51,7 @@ MOST: Final = 5_000
 WINDOW: Final = 8
 """Letters on the wire at a time; the client warns of more than ten."""
 TRIES: Final = 5
-"""Connections that may break on one letter: it may be what breaks them."""
+"""Connections that may break on one letter before it is given up: it may be what breaks them."""
 log = logging.getLogger(__name__)
 
 

@@ -36,7 +36,7 @@ MOST_LINES: Final = 16
 STAGE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 2, 5, 10)
 """Edges of the histogram of stages (seconds)."""
 SOUND_S: Final = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.5, 2, 3, 5, 10)
-"""With an edge at 200 ms, where people answer one another, and at the usual budget."""
+"""Edges of the histogram of first sounds (seconds): one where people answer, one at the usual budget."""
 CALL_S: Final = (5, 15, 30, 60, 120, 180, 300, 600, 1_200, 3_600)
 """Edges of the histogram of calls' lengths (seconds)."""
 LATE_TEXT: Final = "partial text"

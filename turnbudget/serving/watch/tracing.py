@@ -33,19 +33,19 @@ NAME: Final = "turnbudget"
 PATH: Final = "/v1/traces"
 """Where an OTLP receiver takes traces."""
 MOST: Final = 2_000
-"""Happenings that wait for their spans to be made."""
+"""Events that wait for their spans to be made."""
 MOST_CALLS: Final = 10_000
 """Calls at a time that have a span; more have none."""
 PATIENCE_S: Final = 3
-"""For a receiver's answer, and at the end for what has not been sent."""
+"""How long a receiver may take to answer, and at the end to take the rest (seconds)."""
 DEFECTS: Final = frozenset(("failed", "silent"))
 """Outcomes that make a turn's span an error."""
 LLM: Final = "llm:"
 """What the names of an LLM's lanes begin with."""
 SENTENCE: Final = " first sentence"
-"""Ends the name of the lane that begins with an attempt's first token."""
+"""End of the name of the lane that begins with an attempt's first token."""
 PARTS: Final = (" first token", SENTENCE, " connect", " queue", " prefill", " prewarm")
-"""How the names of lanes end that lie within an attempt."""
+"""Ends of the names of lanes that lie within an attempt."""
 PROVIDERS: Final = {"responses": "openai"}
 """What the conventions call who is behind a kind of backend, where it is not the kind's own name."""
 SECOND_US: Final = 1_000_000
@@ -87,12 +87,12 @@ class Tracing:
         self._provider.shutdown()
 
     def _make(self) -> None:
-        """Make spans until the end; what one happening raises costs its own."""
+        """Make spans until the end; what one event raises costs its own."""
         while (event := self._due.get()) is not None:
             try:
                 self._take(event)
             except Exception:
-                log.exception("no spans of one happening")
+                log.exception("no spans of one event")
         for span in self._calls.values():
             span.end()
 
