@@ -35,6 +35,7 @@ from turnbudget.agents.lookup import Http, Lookup, Sql
 from turnbudget.agents.slot import Slot  # noqa: TC001 - msgspec reads the types of the tables
 from turnbudget.agents.smalltalk import Smalltalk
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import ENGLISH, Language, language
 from turnbudget.voice.reading import toml
 from turnbudget.voice.time.clock import MS
 
@@ -75,9 +76,9 @@ class FormTable(AgentTable, frozen=True, kw_only=True, tag="form"):
     begin: str = ""
     confirm: str = ""
     meanwhile: str = ""
-    done: str = "That is done. Is there anything else I can help you with?"
-    settled: str = "That is all set. Is there anything else I can help you with?"
-    change: str = "What should I change?"
+    done: str | None = None
+    settled: str | None = None
+    change: str | None = None
     action: str = ""
     otherwise: str = ""
     confidence: Share = STARTED
@@ -116,8 +117,8 @@ class HandoffTable(AgentTable, frozen=True, kw_only=True, tag="handoff"):
     """A transfer to a person; see :class:`turnbudget.agents.handoff.Handoff`."""
 
     to: str = "operator"
-    say: str = "I'll connect you to a person who can help. One moment, please."
-    sorry: str = "I'm sorry about that. I'll connect you to a person who can help."
+    say: str = ""
+    sorry: str = ""
     asks: Words = ()
     angry: Words = ()
     times: Annotated[int, msgspec.Meta(ge=1, le=20)] = TIMES
@@ -149,8 +150,9 @@ AnyTable: TypeAlias = FormTable | FaqTable | LookupTable | SmalltalkTable | Hand
 
 
 class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The whole file: its agents, and the ``language`` they speak."""
 
+    language: str = "en"
     agent: tuple[AnyTable, ...] = ()
 
 
@@ -180,6 +182,8 @@ class Makings:
     """Makes a backend of its name; ``None`` where none can be made."""
     classes: Mapping[str, type[Any]] = field(default_factory=dict)
     """The subclasses that the file may name."""
+    language: Language = ENGLISH
+    """What its agents speak."""
 
 
 def read(
@@ -193,9 +197,13 @@ def read(
 
     Without a *backend* its ``llm`` agents are left out.
     """
-    tables = toml(path, File, remedy="see agents/config.py for the keys").agent
-    makings = Makings(path.parent, database, backend, classes or {})
-    asked = [table for table in tables if backend or not isinstance(table, LlmTable)]
+    told = toml(path, File, remedy="see agents/config.py for the keys")
+    try:
+        spoken = language(told.language)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=f"{path}: {error.where}", remedy=error.remedy) from None
+    makings = Makings(path.parent, database, backend, classes or {}, spoken)
+    asked = [table for table in told.agent if backend or not isinstance(table, LlmTable)]
     try:
         made = tuple(configured(table, makings) for table in asked)
     except ConfigError as error:
@@ -233,7 +241,7 @@ def _settings(table: AnyTable, *but: str) -> dict[str, Any]:
 
 
 def _form(table: FormTable, makings: Makings) -> Any:
-    return _class(table, makings, Form)(**_settings(table))
+    return _class(table, makings, Form)(**_settings(table), language=makings.language)
 
 
 def _faq(table: FaqTable, makings: Makings) -> Any:
@@ -256,11 +264,11 @@ def _lookup(table: LookupTable, makings: Makings) -> Any:
 
 
 def _smalltalk(table: SmalltalkTable, makings: Makings) -> Any:
-    return _class(table, makings, Smalltalk)(table.name, table.says)
+    return _class(table, makings, Smalltalk)(table.name, table.says, language=makings.language)
 
 
 def _handoff(table: HandoffTable, makings: Makings) -> Any:
-    return _class(table, makings, Handoff)(**_settings(table))
+    return _class(table, makings, Handoff)(**_settings(table), language=makings.language)
 
 
 def _llm(table: LlmTable, makings: Makings) -> Any:

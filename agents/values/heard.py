@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
 
 from turnbudget.voice.language.language import ENGLISH, Language
 from turnbudget.voice.language.numbers import read_numbers
@@ -62,7 +63,7 @@ class Heard:
 def plain(text: str, language: Language = ENGLISH) -> Heard:
     """Return *text* made plain."""
     once = partial(_once, language)
-    said = spoken(_BRACKETED.sub(r" \1 ", text.replace("’", "'").lower()))
+    said = spoken(_BRACKETED.sub(r" \1 ", normalize("NFC", text).replace("’", "'").lower()))
     said = language.pattern("heard.money").sub(
         rf"\1 {language.word('signs.dollars')}", language.pattern("heard.broken").sub(" ", said)
     )

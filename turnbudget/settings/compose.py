@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from turnbudget.runs.records import Engine
 from turnbudget.settings.answering import open_answering
 from turnbudget.settings.engines import choose_transcriber, detector, open_second, open_voice, real, vad_maker
@@ -23,6 +25,7 @@ from turnbudget.voice.call.responder import Foresees
 from turnbudget.voice.errors import ConfigError
 from turnbudget.voice.hearing.endpoint import Endpointing
 from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.language.language import ENGLISH, Language, language
 from turnbudget.voice.language.phrases_heard import word_classes
 from turnbudget.voice.language.sentences import split
 from turnbudget.voice.language.speakable import speakable
@@ -193,7 +196,7 @@ async def open_studio(config: Config, progress: Callable[[str], None] = lambda _
             transcriber=transcriber,
             voice=voice,
             answering=answering,
-            spoken=await render_phrases(config.phrases, voice, progress),
+            spoken=await render_phrases(spoken_phrases(config), voice, progress, language(config.language)),
             forecast=Forecast(PRIORS),
             engines=engines,
             shelf=shelf,
@@ -243,7 +246,8 @@ def call_settings(config: Config) -> CallSettings:
         idle_us=config.idle_ms * MS,
         reprompts=config.reprompts,
         longest_us=config.longest_call_s * clock.SECOND,
-        barge_in=barge_in(config.barge_in),
+        barge_in=barge_in(config.barge_in, config.language),
+        language=language(config.language),
         keypad=Gathering(config.keypad.terminator, config.keypad.gap_ms * MS, config.keypad.most),
     )
 
@@ -264,9 +268,9 @@ def endpointing(config: Config) -> Endpointing:
     )
 
 
-def barge_in(told: BargeInTable) -> Rules:
+def barge_in(told: BargeInTable, spoken: str = "en") -> Rules:
     """Return what the caller's sound over ours means, by the configuration."""
-    words = word_classes(told.language)
+    words = word_classes(told.language or spoken)
     return Rules(
         words=replace(
             words, stop=(*words.stop, *told.stop), backchannels=(*words.backchannels, *told.backchannels)
@@ -293,22 +297,34 @@ class Spoken:
     reprompt: Speech | None
 
 
-async def render_phrases(told: PhraseTable, voice: Synthesizer, progress: Callable[[str], None]) -> Spoken:
+def spoken_phrases(config: Config) -> PhraseTable:
+    """Return the phrases of *config*, those that nobody has written in its language."""
+    known, told = language(config.language), config.phrases
+    generic = ("greeting", "bridge", "pardon", "apology", "reprompt")
+    return msgspec.structs.replace(
+        told,
+        **{name: known.says(name) for name in generic if getattr(told, name) == ENGLISH.says(name)},
+    )
+
+
+async def render_phrases(
+    told: PhraseTable, voice: Synthesizer, progress: Callable[[str], None], spoken: Language = ENGLISH
+) -> Spoken:
     """Return the phrases *told* in *voice*; raises ConfigError for one that cannot be spoken."""
     progress("rendering phrases")
     bridge, pardon, apology = [
-        await render_phrase(voice, text) for text in (told.bridge, told.pardon, told.apology)
+        await render_phrase(voice, text, spoken) for text in (told.bridge, told.pardon, told.apology)
     ]
     notice, greeting, reprompt = [
-        await render_phrase(voice, text) if text else None
+        await render_phrase(voice, text, spoken) if text else None
         for text in (told.notice, told.greeting, told.reprompt)
     ]
     return Spoken(Phrases(bridge, pardon, apology), notice, greeting, reprompt)
 
 
-async def render_phrase(voice: Synthesizer, text: str) -> Speech:
+async def render_phrase(voice: Synthesizer, text: str, spoken: Language = ENGLISH) -> Speech:
     """Return a whole phrase as one sound, a breath between its sentences."""
-    pieces = [await voice.render(piece) for piece in split(speakable(text))]
+    pieces = [await voice.render(piece) for piece in split(speakable(text, spoken))]
     if not pieces:
         raise ConfigError(f"{text!r} has no words to speak", where="phrases")
     sounds = [pieces[0].samples]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from turnbudget.agents.llm import ALONE
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import ENGLISH, language
 from turnbudget.voice.named import is_spec
 from turnbudget.voice.reading import toml
 
@@ -91,10 +93,10 @@ class BargeInTable(Table, frozen=True):
     Voice of unknown meaning holds the reply after ``pause_ms``, a word with so much voice cuts it after
     ``cut_ms``, voice without a word after ``wordless_ms``. A held reply goes on after ``resume_ms`` of
     silence, sooner if the text is there, and after ``hold_ms`` in any case. ``stop`` and ``backchannels``
-    are added to those of the ``language``.
+    are added to those of the ``language``, '' for that of the whole file.
     """
 
-    language: str = "en"
+    language: str = ""
     pause_ms: Positive = 150
     cut_ms: Positive = 300
     wordless_ms: Positive = 1_200
@@ -165,11 +167,11 @@ class PhraseTable(Table, frozen=True):
     """
 
     notice: str = ""
-    greeting: str = "Hello. How can I help you?"
-    bridge: str = "One moment."
-    pardon: str = "Sorry, I didn't catch that."
-    apology: str = "I'm sorry, I can't answer that just now."
-    reprompt: str = "Are you still there?"
+    greeting: str = ENGLISH.says("greeting")
+    bridge: str = ENGLISH.says("bridge")
+    pardon: str = ENGLISH.says("pardon")
+    apology: str = ENGLISH.says("apology")
+    reprompt: str = ENGLISH.says("reprompt")
 
 
 class RuleTable(Table, frozen=True):
@@ -261,12 +263,13 @@ class CouncilTable(Table, frozen=True):
 class Config(Table, frozen=True):
     """The whole file, in milliseconds; margin_ms is how much sooner than detected speech may have ended.
 
-    Something must sound within ``budget_ms`` of the caller's last voiced sample, and the answer, behind a
-    bridge, within ``patience_ms``. Voice without a word is asked about from ``murmur_ms`` on. After
-    ``idle_ms`` of silence the caller is asked whether they are there, ``reprompts`` times at most; then, or
-    after ``longest_call_s`` (seconds), we hang up.
+    Callers and we speak the ``language``. Something must sound within ``budget_ms`` of the caller's last
+    voiced sample, and the answer, behind a bridge, within ``patience_ms``. Voice without a word is asked
+    about from ``murmur_ms`` on. After ``idle_ms`` of silence the caller is asked whether they are there,
+    ``reprompts`` times at most; then, or after ``longest_call_s`` (seconds), we hang up.
     """
 
+    language: str = "en"
     budget_ms: Positive = 800
     margin_ms: Ms = 80  # on 67 turns of recorded telephone speech the detector was 89 ms late at most
     patience_ms: Positive = 5_000
@@ -294,6 +297,10 @@ class Config(Table, frozen=True):
         return bool(answers or self.speculation.bank) if on == "auto" else on
 
     def __post_init__(self) -> None:
+        try:
+            language(self.language)
+        except ConfigError as error:
+            raise ValueError(f"{error.what}; {error.remedy}") from None
         if self.patience_ms <= self.budget_ms:
             raise ValueError("patience_ms must be longer than budget_ms: an answer may follow a bridge")
         if self.endpoint.silence_ms + self.margin_ms >= self.budget_ms:

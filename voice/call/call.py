@@ -91,6 +91,7 @@ class Call:
             act_us=parts.endpointing.silence_us,
             ahead=parts.ahead,
             quiet=self._quiet.wait,
+            language=settings.language,
         )
         self._replies = Replies(self._turn_parts, settings, told=told, over=self._take_up)
         self.ear = Ear(

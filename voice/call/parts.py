@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from turnbudget.voice.call.bargein import Rules
 from turnbudget.voice.call.responder import granted
 from turnbudget.voice.hearing.keypad import Gathering
+from turnbudget.voice.language.language import ENGLISH, Language
 from turnbudget.voice.sound import audio
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class CallSettings:
     canceller)."""
     barge_in: Rules = field(default_factory=Rules)
     """When the caller's sound pauses or cuts our reply."""
+    language: Language = ENGLISH
+    """The language we speak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class TurnParts:
     """Who works ahead of the caller's last word; ``None`` for nobody."""
     quiet: Callable[[], Awaitable[object]] = granted
     """Waits until the caller does not speak."""
+    language: Language = ENGLISH
+    """The language we speak."""
 
     def needs(self, phrase: Speech) -> int:
         """Return how long it likely takes until *phrase* sounds (µs)."""

@@ -257,7 +257,7 @@ async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Non
     turn.ends_call, turn.transfer = reply.ends_call, reply.transfer
     async with contextlib.aclosing(reply.rest) as rest:
         with turn.ledger.stage("synthesize", Owner(parts.voice.name, "service")):
-            pieces = split(speakable(reply.text))
+            pieces = split(speakable(reply.text, parts.language))
             if not pieces:
                 raise ComponentError("the reply has no words to speak", where=parts.responder.name)
             opening, left = await render_opening(turn, parts, pieces[0])
@@ -266,7 +266,7 @@ async def render(turn: Turn, parts: TurnParts, history: tuple[Said, ...]) -> Non
         await clock.sleep(0)  # the Mouth begins before the next piece is asked for
         await render_rest(parts, rendering, [*filter(None, (left,)), *pieces[1:]])
         async for text in rest:
-            await render_rest(parts, rendering, split(speakable(text)))
+            await render_rest(parts, rendering, split(speakable(text, parts.language)))
 
 
 async def render_rest(parts: TurnParts, rendering: Rendering, pieces: list[str]) -> None:

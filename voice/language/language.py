@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import normalize
 
 import msgspec
 
@@ -19,12 +20,15 @@ from turnbudget.voice.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
 HUNDRED: Final = 100
 TENS: Final = range(20, HUNDRED, 10)
 """Numbers behind which a unit may follow: twenty, thirty one."""
-NEVER: Final = re.compile(r"(?!)")
-"""The pattern that matches nothing."""
+MARKS: Final = "\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u200c\u200d"
+"""Signs that belong to the letter before them, as in a character class: accents, vowels of Devanagari."""
+NEVER: Final = re.compile(r"(?!)()()()()()()")
+"""The pattern that matches nothing; what is put for its groups may be named all the same."""
 _HOLE: Final = re.compile(r"<<([\w.]+)>>")
 _WRAPPED: Final = re.compile(r"(?:\A|\n)  +")
 _NUMBERS: Final = "numbers"
@@ -56,6 +60,8 @@ class Numbers(Table, frozen=True):
     ending: list[str] = []
     """Those of the words alike that may end a number."""
     point: list[str] = []
+    lone: bool = False
+    """Whether a scale alone counts as one of it."""
     joins: list[str] = []
     """Words that may stand within a cardinal: "two hundred *and* ten"."""
     between: list[str] = []
@@ -75,9 +81,9 @@ class Language:
         for file in sorted(_FOLDER.joinpath(code).iterdir(), key=lambda each: each.name):
             topic = file.name.removesuffix(".toml")
             if topic == _NUMBERS:
-                self.numbers = msgspec.toml.decode(file.read_bytes(), type=Numbers)
+                self.numbers = msgspec.toml.decode(_read(file), type=Numbers)
             elif file.name.endswith(".toml"):
-                told[topic] = msgspec.toml.decode(file.read_bytes())
+                told[topic] = msgspec.toml.decode(_read(file))
         meanings = told.pop(_MEANINGS, {})
         self._says: dict[str, str] = told.pop(_SAYS, {})
         for tables in told.values():
@@ -130,7 +136,7 @@ class Language:
 
     def outside(self, kept: str) -> re.Pattern[str]:
         """Return the pattern of a sign that is no part of a word and not among those *kept*."""
-        return _outside(self.letters, kept)
+        return _outside(kept)
 
     def bounded(self, source: str) -> re.Pattern[str]:
         """Return the regular expression *source*, its word boundaries those of the language."""
@@ -213,9 +219,14 @@ class Language:
         return self.bounded(source)
 
 
+def _read(file: Traversable) -> str:
+    """Return the text of *file*, its letters composed as those of what is heard are."""
+    return normalize("NFC", file.read_text("utf-8"))
+
+
 @lru_cache(maxsize=64)
-def _outside(letters: str, kept: str) -> re.Pattern[str]:
-    return re.compile(rf"[^\w{letters}{kept}]|_")
+def _outside(kept: str) -> re.Pattern[str]:
+    return re.compile(rf"[^\w{MARKS}{kept}]|_")
 
 
 @lru_cache(maxsize=256)

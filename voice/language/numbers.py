@@ -139,6 +139,7 @@ class _Reader:
         self._joins = frozenset(language.numbers.joins)
         self._zeros = frozenset(language.numbers.zeros)
         self._point = point
+        self._lone = language.numbers.lone
 
     def run(self, at: int) -> tuple[str, int]:
         """Return the digits that begin at the token *at*, and where what follows them begins; '' if none."""
@@ -155,7 +156,7 @@ class _Reader:
                 token.kind == "point" and self._point and parts == 1 and (read := self._fraction(at, digits))
             ):
                 return read
-            elif token.kind in {"cardinal", "written"}:
+            elif token.kind in {"cardinal", "written"} or (token.kind == "scale" and self._lone):
                 read_here, at = self._cardinal(at)
                 digits += read_here
             else:
@@ -178,7 +179,7 @@ class _Reader:
         scale = self._at(at + 1)
         if first.written and not (scale and scale.kind == "scale" and first.value < THOUSAND):
             return first.digits, at + 1
-        whole, rest, begun = 0, 0, at
+        whole, rest, begun = 0, int(first.kind == "scale"), at
         # What comes next belongs to the same number only if it is less than this.
         room, least = HUNDRED, 0
         while token := self._at(at, begins=at == begun):

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import MARKS, Language, language
 from turnbudget.voice.language.text import spoken
 
 if TYPE_CHECKING:
@@ -50,48 +52,20 @@ class WordClasses:
     """Hesitation: as if it had not been said."""
 
 
-ENGLISH: Final = WordClasses(
-    stop=(
-        *("stop", "stop it", "stop that", "stop talking", "stop speaking", "stop there", "stop right there"),
-        *("wait", "wait up", "hold on", "hold it", "hold up", "hang on", "enough", "that's enough"),
-        *("shut up", "be quiet", "quiet", "silence", "one moment", "one second", "one sec", "one minute"),
-        *("just a moment", "just a second", "just a sec", "just a minute", "give me a moment"),
-        *("give me a second", "give me a minute", "give me a sec"),
-    ),
-    backchannels=(
-        *("mhm", "mhmm", "mm", "mmm", "mm hmm", "mm hm", "mmhmm", "m hm", "hm", "hmm", "uh huh", "aha"),
-        *("huh", "ah", "okay", "ok", "o k", "okey", "alright", "all right", "right", "that's right", "yeah"),
-        *("yes", "yep", "yup", "ya", "sure", "i see", "makes sense", "that makes sense", "got it"),
-        *("i got it", "gotcha", "understood", "i understand", "exactly", "absolutely", "of course", "true"),
-        *("great", "good", "fine", "perfect", "nice", "cool", "wow", "really", "interesting", "very good"),
-        *("sounds good", "oh really", "thanks", "thank you"),
-    ),
-    encouragements=(
-        *("go on", "go ahead", "carry on", "keep going", "keep talking", "continue", "i'm listening"),
-        *("i am listening", "please go on"),
-    ),
-    presence=(
-        *("hello", "hallo", "are you there", "are you still there", "you there", "you still there"),
-        *("anybody there", "anyone there", "is anybody there", "is anyone there", "can you hear me"),
-        *("do you hear me", "still there"),
-    ),
-    negations=("don't", "dont", "do not", "never", "no need to", "you don't have to", "you don't need to"),
-    softeners=(
-        *("please", "no", "nope", "hey", "but", "just", "now", "sorry", "i said", "can you", "could you"),
-        *("would you", "will you", "you", "a second", "a sec", "a moment", "a minute", "for a second"),
-        *("for a moment", "for a minute", "talking", "right there", "right now"),
-    ),
-    fillers=("uh", "um", "uhm", "er", "erm", "oh", "well"),
-)
-"""The backchannels are the acknowledgements, assessments and continuers of the Switchboard SWBD-DAMSL manual
-(Jurafsky, Shriberg, Biasca 1997) that a caller on the telephone uses, and the cases' own."""
-
-LANGUAGES: Final[Mapping[str, WordClasses]] = {"en": ENGLISH}
+def word_classes(code: str) -> WordClasses:
+    """Return the lists for the language *code*, such as ``en-GB``; for one without lists, none."""
+    try:
+        return _classes(language(code))
+    except ConfigError:
+        return WordClasses()
 
 
-def word_classes(language: str) -> WordClasses:
-    """Return the lists for a *language* tag such as ``en-GB``; for one without lists, none."""
-    return LANGUAGES.get(re.split(r"[-_]", language.lower())[0], WordClasses())
+@lru_cache(16)
+def _classes(known: Language) -> WordClasses:
+    return WordClasses(**{field.name: known.words(f"speaking.{field.name}") for field in fields(WordClasses)})
+
+
+ENGLISH: Final = word_classes("en")
 
 
 def plain_words(text: str) -> _Words:
@@ -99,7 +73,7 @@ def plain_words(text: str) -> _Words:
     return tuple(_LOOSE.sub(" ", spoken(text).casefold().replace("’", "'")).split())
 
 
-_LOOSE: Final = re.compile(r"[^\w']|_|(?<!\w)'|'(?!\w)")
+_LOOSE: Final = re.compile(rf"[^\w'{MARKS}]|_|(?<!\w)'|'(?!\w)")
 
 
 @lru_cache(512)

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from typing import Final
 
+from turnbudget.voice.language.language import ENGLISH, Language
+
 _URL: Final = r"(?:https?://|www\.)[^\s<>\])]*[^\s<>\]).,;:!?]"
 _WITHIN: Final = r"(?<=[\w)])\s*{}\s*(?=[\w(\-$€£])"
 
@@ -77,12 +79,13 @@ _TIDY: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
-def speakable(text: str, *, other_scripts: bool = False) -> str:
+def speakable(text: str, language: Language = ENGLISH, *, other_scripts: bool = False) -> str:
     """Return *text* as it is to be spoken, on one line; '' if nothing in it can be.
 
     A voice for English is given Latin letters only: letters of other scripts it would spell one by one by
-    their Unicode names. *other_scripts* keeps them, for a voice that speaks them.
+    their Unicode names. A *language* with letters of its own keeps them, as *other_scripts* does.
     """
+    other_scripts = other_scripts or bool(language.letters)
     for pattern, instead in _BLOCKS:
         text = pattern.sub(instead, text)
     text = _MAIL.sub(lambda found: found[0].replace("@", " at ").replace(".", " dot "), html.unescape(text))
