@@ -48,14 +48,27 @@ def turns(run):
 
 
 def spoken(calls):
-    """What the caller says in each call, segment by segment, as the transcripts have it."""
+    """What the caller says in each call, segment by segment, as the transcripts have it.
+
+    A sound of a second at most over the agent, who speaks on, is a sign of listening and no turn.
+    """
     for file in sorted((calls / "transcript").glob("*.json")):
-        lines = [line for line in json.loads(file.read_text()) if line["speaker_role"] == "caller"]
-        texts = [
-            " ".join(word for word in line["human_transcript"].split() if word[0] not in "[<")
-            for line in sorted(lines, key=lambda line: line["offset_ms"])
-        ]
+        lines = json.loads(file.read_text())
+        ours = [span(line) for line in lines if line["speaker_role"] == "agent"]
+        texts = []
+        for line in sorted(lines, key=lambda line: line["offset_ms"]):
+            began, ended = span(line)
+            listening = ended - began <= 1_000 and any(one < began and ended < other for one, other in ours)
+            if line["speaker_role"] == "caller" and not listening:
+                texts.append(
+                    " ".join(word for word in line["human_transcript"].split() if word[0] not in "[<")
+                )
         yield file.stem, [text for text in texts if text]
+
+
+def span(line):
+    """From when to when a line of a transcript was said, in ms."""
+    return line["offset_ms"], line["offset_ms"] + line["duration_ms"]
 
 
 def test_all_eight_calls_are_replayed_with_real_engines(run):

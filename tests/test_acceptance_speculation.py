@@ -46,6 +46,7 @@ def test_with_perfect_ears_most_turns_are_answered_under_200_ms_and_nobody_is_cu
     assert all(task.found == task.wanted and task.slots_right == task.slots for task in tasks)
 
 
+@pytest.mark.quiet
 @pytest.mark.usefixtures("real_engines")
 def test_with_real_ears_nobody_is_cut_off_either(recordings, bank, tmp_path):
     """How soon depends on the machine, and is in the bench; whether it is right does not, if it has time."""

@@ -393,6 +393,7 @@ class Payer(Echo):
         return Opinion("I paid {result}.", 0.95, action=Action("pay", {"amount": utterance}))
 
 
+@pytest.mark.quiet
 @needs_mosquitto
 @pytest.mark.clock("wall")
 async def test_in_all_troubles_no_turn_is_lost_and_no_action_doubled():

@@ -89,6 +89,7 @@ async def test_a_question_delivered_twice_is_worked_on_once():
         assert worker.noted == {"answered": 1, "duplicate": 2}
 
 
+@pytest.mark.quiet
 @needs_mosquitto
 @pytest.mark.clock("wall")
 async def test_a_burst_beyond_its_slots_is_answered_busy():

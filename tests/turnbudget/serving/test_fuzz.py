@@ -19,7 +19,7 @@ from turnbudget.voice.lines.far.twilio import FarCall, FarTwilio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.crew import Crew
 
-pytestmark = pytest.mark.clock("wall")
+pytestmark = [pytest.mark.clock("wall"), pytest.mark.quiet]
 BUDGET_US = 800_000
 TALK = SAYS[:1]
 MESSAGES = 2_000
@@ -162,7 +162,6 @@ async def test_oversized_messages_leave_no_memory_behind(tmp_path):
     assert most - before < GROWTH
 
 
-@pytest.mark.quiet
 async def test_a_thousand_connections_in_a_second_keep_no_call_out(tmp_path):
     """Half of them ask for a call, more than are taken; all are gone soon, and so is what they cost."""
     async with serving(tmp_path, most_calls=20, most_waiting=64, start_ms=700) as (server, happenings):
