@@ -93,7 +93,7 @@ def council_spec(name: str, *, where: str) -> str:
         raise ConfigError(
             f"no council is called {name!r}",
             where=where,
-            remedy=f"shipped are {', '.join(known) or 'none'}; one of your own is module:attribute",
+            remedy=f"shipped: {', '.join(known) or 'none'}; one of your own is module:attribute",
         )
     return f"{DEMOS}.{name}:council"
 

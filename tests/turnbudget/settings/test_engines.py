@@ -188,7 +188,7 @@ FAULTS = {
         "--tts",
         "my.parts:Ears",
     ): "tts.engine: my.parts:Ears makes no Synthesizer: it has no voice, render; see",
-    ("--council", "banc"): "council.open: no council is called 'banc'; shipped are bank; ",
+    ("--council", "banc"): "council.open: no council is called 'banc'; shipped: bank; ",
 }
 
 
