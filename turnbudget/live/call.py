@@ -60,7 +60,7 @@ class Knows(Protocol):
 
     @property
     def known(self) -> Context:
-        """Slots, and what was asked for."""
+        """The slots that are filled by now, and the one that the caller was asked for."""
         ...
 
 

@@ -140,7 +140,7 @@ class _Talk:
         self._rows: list[Row] = []
 
     async def run(self, echo: str) -> TalkResult:
-        """Have the call, and sum it up."""
+        """Hold the call to its end and return it summed up."""
         settings, line = self._settings, self._line
         began = clock.label()
         call = LiveCall(

@@ -81,7 +81,7 @@ class Connection:
 
     @property
     def kind(self) -> str:
-        """What the line speaks."""
+        """The name of the carrier's protocol, as the dialect gives it."""
         return self.dialect.name
 
     def receive(self, message: Message) -> None:

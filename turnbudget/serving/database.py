@@ -26,7 +26,7 @@ WAIT_S: Final = 1.0
 CHECKPOINT_PAGES: Final = 100
 """Pages of 4 KiB in a write-ahead log that are copied to the database at a time: few, for a copy blocks."""
 NOWHERE: Final = 0
-"""Number of no file."""
+"""Stands for the inode of a file that is not there."""
 _FILES: Final = ("", "-wal", "-shm")
 """Ends of the names of the files that are one database."""
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -49,7 +49,7 @@ class Database:
         self._synchronous = "FULL" if durable else "OFF"
         self._transacting = threading.Lock()
         self._inode = NOWHERE
-        """Number of the file that is open: another may have been put in its place."""
+        """Inode of the file that is open: another file may have been put in its place."""
         self._close: Callable[[], object] = lambda: None
         self._over = False
         self._connection = self._opened()
@@ -144,7 +144,7 @@ class Hold:
         self._taking = threading.Lock()  # who was cancelled while taking may still take
 
     def take(self) -> bool:
-        """Hold it, if nobody else does; say whether we do."""
+        """Take the lock, if no other process holds it; say whether we hold it."""
         with self._taking:
             if self._lock is not None or self._over:
                 return not self._over
@@ -159,7 +159,7 @@ class Hold:
             return self._lock is not None
 
     def close(self) -> None:
-        """Let go, for good."""
+        """Release the lock, and take it never again."""
         with self._taking:
             self._over = True
             if self._lock is not None:
@@ -203,7 +203,7 @@ def _is_broken(error: sqlite3.Error) -> bool:
 
 
 def _inode(place: Path | None) -> int:
-    """Return the number of the file at *place*."""
+    """Return the inode of the file at *place*."""
     try:
         return place.stat().st_ino if place else NOWHERE
     except FileNotFoundError:

@@ -128,7 +128,7 @@ class Floor:
         return place in self._places
 
     def give_up(self, place: str) -> None:
-        """Keep *place* no longer."""
+        """Give up *place*, if it is kept."""
         found = self._places.pop(place, None)
         if found:
             found[2].cancel()

@@ -85,7 +85,7 @@ class Journal:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The run folder that it is written to."""
         return self.writer.folder
 
     def __call__(self, event: FloorEvent) -> None:
@@ -105,7 +105,7 @@ class Journal:
             self._hurry.set()
 
     def row(self, row: Row) -> None:
-        """Have *row* written."""
+        """Have *row* written within two seconds."""
         self._add(row)
 
     def record(self, record: CallRecord) -> None:
@@ -114,7 +114,7 @@ class Journal:
         self._hurry.set()
 
     async def run(self) -> None:
-        """Write for ever."""
+        """Write what is due, every two seconds and whenever there is a hurry, for ever."""
         while True:
             async with clock.move_on_at(clock.now() + FLUSH_US):
                 await self._hurry.wait()

@@ -104,7 +104,7 @@ class DeadFolder:
         return self._hold.take()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the folder."""
         self._hold.close()
 
     def calls(self) -> list[Closed]:

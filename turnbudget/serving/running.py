@@ -206,7 +206,7 @@ class Running:
             await clock.sleep(LOOK_US)
 
     def _told(self, row: Row) -> None:
-        """Let everybody know of a row."""
+        """Hand a row to the forecast, the journal and the watchers."""
         self._turns += row.kind == "turn"
         self._rows.append(row)
         home = self._home

@@ -53,7 +53,7 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        """What tells it from all others."""
+        """What tells this message from all others."""
         return self.created_s, self.number, self.id
 
 

@@ -118,7 +118,7 @@ class EngineSet:
             await self.aclose()
 
     async def aclose(self) -> None:
-        """End the engines."""
+        """Close the engines."""
         if self.light:
             await self.light.answering.aclose()
         await self.studio.aclose()
@@ -160,7 +160,7 @@ class EnginePool:
                 await engines.close_if_left()
 
     async def aclose(self) -> None:
-        """Close every set."""
+        """Close every set of engines."""
         engine_sets, self._engine_sets = self._engine_sets, {}
         for engines in engine_sets.values():
             await engines.aclose()

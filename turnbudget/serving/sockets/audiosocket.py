@@ -90,7 +90,7 @@ class AudioSocketWire(asyncio.Protocol):
         self._why = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Begin a connection on the socket that was opened."""
         if isinstance(transport, asyncio.Transport):
             keep_small(transport, self._floor.serve.stall_ms)
             transport.set_write_buffer_limits(high=BACKLOG)
@@ -98,7 +98,7 @@ class AudioSocketWire(asyncio.Protocol):
             self._connection = Connection(self._dialect, self, self._floor, self._guest)
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of the stream."""
+        """Read a piece of the stream."""
         if self._connection:
             self._connection.receive(data)
 
@@ -136,7 +136,7 @@ class AudioSocketWire(asyncio.Protocol):
             clock.call_at(clock.now() + clock.SECOND, transport.abort)
 
     def abort(self, why: str) -> None:
-        """Close at once."""
+        """Close the socket at once, for the reason *why*."""
         self._why = self._why or why
         if self._transport:
             self._transport.abort()

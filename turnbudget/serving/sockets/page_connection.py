@@ -111,7 +111,7 @@ class PageConnection:
             self.write(compact(event="row", row=row, zero_at=call.ear.counted(zero_us), zero_us=zero_us))
 
     def _look(self) -> None:
-        """Show what has changed."""
+        """Tell the page who has the floor and how the words read, if that has changed."""
         call = self._calls()
         if call is None or not hasattr(call, "ear"):  # it has not begun to run
             return

@@ -105,7 +105,7 @@ class Outbox:
         self._ready.set()
 
     async def run(self) -> None:
-        """Write until the end."""
+        """Write what waits until the socket is to be closed or has broken."""
         while not self._over:
             while self._waiting:
                 message = self._waiting.popleft()
@@ -140,7 +140,7 @@ class WebSocketWire:
         self.outbox.put(message)
 
     def close(self, refused: str = "") -> None:
-        """Close behind what waits."""
+        """Close the socket once what waits is written."""
         del refused
         self.outbox.end()
 

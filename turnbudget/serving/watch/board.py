@@ -227,7 +227,7 @@ class BoardServer:
         self._closing = False
 
     def routes(self) -> list[web.RouteDef]:
-        """Return where the board is."""
+        """Return the routes of the board's page and of its news."""
         return [web.get("/board", self._page), web.get("/board/events", self._events)]
 
     def close(self) -> None:

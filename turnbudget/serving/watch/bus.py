@@ -229,7 +229,7 @@ class Bus:
     # --- to and from the broker --------------------------------------------------------------------
 
     def hear(self, message: Message) -> None:
-        """Obey a command, once."""
+        """Obey a supervisor's command, once."""
         told = self._commands.take(message.payload, retained=bool(message.retain))
         if told is not None:
             topic = f"{self._root}/workers/{self.worker}/done"
@@ -239,11 +239,11 @@ class Bus:
         """Handle the loss of the broker; what is told meanwhile waits."""
 
     def hello(self, session: int) -> Letter:
-        """Say that we work."""
+        """Return the letter that says this worker is online."""
         return self._status(session, online=True)
 
     def goodbye(self, session: int) -> Letter:
-        """Say that we have gone."""
+        """Return the letter that says this worker has gone."""
         return self._status(session, online=False)
 
     @property
