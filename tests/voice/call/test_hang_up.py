@@ -27,6 +27,7 @@ from turnbudget.testing.stage import (
 from turnbudget.voice.asr.scripted import Take
 from turnbudget.voice.call.responder import Reply
 from turnbudget.voice.errors import LineError
+from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 from turnbudget.voice.tts.scripted import ScriptedSynthesizer
@@ -152,6 +153,16 @@ async def test_nobody_is_on_hold_for_longer_than_a_call_may_be():
     await call.run()
     assert call.ended == "the call was too long"
     assert clock.now() - began < 61 * SECOND
+
+
+async def test_who_was_put_on_hold_before_the_call_began_is_greeted_when_they_are_back():
+    call, line, _ = prepared(stays(6 * SECOND), greeting=speech("Hello, how can I help you today?"))
+    call.hold(on=True)
+    clock.call_at(clock.now() + 3 * SECOND, lambda: call.hold(on=False))
+    began = clock.now()
+    await call.run()
+    loud = [at - began for at, frame in line.sent if abs(frame.astype(int)).max() > audio.AUDIBLE]
+    assert min(loud, default=0) >= 3 * SECOND - 200 * MS
 
 
 PUT_THROUGH = Reply("I will put you through to someone who knows all of it.", "answers", transfer="+15550123")
