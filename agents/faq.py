@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from turnbudget.agents.agent import Opinion
 from turnbudget.agents.filling import asks
-from turnbudget.agents.phrases import words_in
 from turnbudget.agents.values.heard import plain
 from turnbudget.voice.call.responder import nothing
 from turnbudget.voice.errors import ConfigError
+from turnbudget.voice.language.language import ENGLISH
 from turnbudget.voice.language.sentences import split
 
 if TYPE_CHECKING:
@@ -37,15 +37,6 @@ LEAST: Final = 0.3
 """The confidence below which a question is not our matter."""
 _HEADING: Final = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
-_STOP: Final = words_in(
-    "a about also am an and any are as at be been but by call called calling can could did do does doing for",
-    "from get give go going gonna good got great had has have hello help hey hi how i i'd i'll i'm i've if",
-    "in into is it it's its just know let like look me mind my name need no of oh okay on or our out please",
-    "so some tell thank thanks that that's the their them then there these they this to today up us was we",
-    "well were what what's when where which who why will with wonder wondering would yeah yes you your",
-)
-"""Words that tell nothing of what is asked."""
-_ENDINGS: Final = ("'s", "ies", "ings", "ing", "es", "ed", "s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +175,14 @@ def _table(text: str, path: Path) -> list[Passage]:
 def _stems(text: str) -> list[str]:
     """Return the words of *text* that tell something, without their endings."""
     return [
-        _stem(word) for word in re.findall(r"[^\W_]+(?:'[a-z]+)?", plain(text).words) if word not in _STOP
+        _stem(word)
+        for word in re.findall(r"[^\W_]+(?:'[a-z]+)?", plain(text).words)
+        if not ENGLISH.has("faq.stop", word)
     ]
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
+    for ending in ENGLISH.words("faq.endings"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:  # noqa: PLR2004 - what is left is a word
             return word[: -len(ending)] + ("y" if ending == "ies" else "")
     return word

@@ -11,16 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def any_of(*lines: str) -> str:
-    """Return a pattern for any of the phrases in *lines*, which stand between bars."""
-    return f"(?:{'|'.join(phrase.strip() for line in lines for phrase in line.split(' | '))})"
-
-
-def words_in(*lines: str) -> frozenset[str]:
-    """Return the words in *lines*."""
-    return frozenset(" ".join(lines).split())
-
-
 def patterns(sources: Sequence[str], where: str) -> tuple[re.Pattern[str], ...]:
     """Return regular expressions compiled; raises ConfigError for one that is none."""
     if isinstance(sources, str):

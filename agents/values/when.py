@@ -72,7 +72,7 @@ def resolve(value: str, today: date, language: Language = ENGLISH) -> date | Non
     if value.lower() in steps:
         return today + timedelta(steps[value.lower()])
     try:
-        if words[0] == "the":
+        if language.has("when.the", words[0]):
             nth = int(re.sub(r"\D", "", words[1]))
             later = today.replace(day=1) + timedelta(31) if nth < today.day else today
             return later.replace(day=nth)
@@ -143,7 +143,9 @@ def _nth(text: str, language: Language) -> Reading | None:
     if not found:
         return None
     nth = _ordinal(found[1], found[2], language)
-    value = f"the {nth}{'th' if nth in {11, 12, 13} else _ENDINGS.get(nth % 10, 'th')}"
+    value = (
+        f"{language.word('when.the')} {nth}{'th' if nth in {11, 12, 13} else _ENDINGS.get(nth % 10, 'th')}"
+    )
     return Reading(value, value, found.start(), found.end())
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from turnbudget.agents.values.when import time
 from turnbudget.speculative.bank.bank import HOLE, RESULT
 from turnbudget.speculative.bank.words import TEXT, Slot, content, same_value
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -156,8 +157,6 @@ MOST: Final = 0.6
 HALF: Final = 0.5
 CONSTANT: Final = frozenset(("number", "time"))
 """Kinds of which a value may be the house's own, such as opening hours; others are some caller's."""
-_PAUSES: Final = re.compile(r" (?=(?:you )?have an? |good ?bye\b|bye\b)")
-_I: Final = re.compile(r"\bi(?=\b)")
 
 Place = tuple[str, int]
 """A hole: its kind, and the how-manieth of that kind it is."""
@@ -199,7 +198,7 @@ def template(said: Sequence[Said], slots: Iterable[Slot]) -> Template:
 
 def sentence(text: str, *, asks: bool) -> str:
     """Return words without case or stops as a sentence that can be spoken and read."""
-    text = _I.sub("I", _PAUSES.sub(". ", text))
+    text = ENGLISH.pattern("bank_learn.i").sub("I", ENGLISH.pattern("bank_learn.pauses").sub(". ", text))
     parts = (part[:1].upper() + part[1:] for part in text.split(". "))
     return ". ".join(parts) + ("?" if asks else ".")
 

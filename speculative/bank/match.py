@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.agents.phrases import words_in
 from turnbudget.speculative.bank.words import alike, content, tokens
 from turnbudget.speculative.guard import may_share, risks
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,17 +28,6 @@ OFTEN: Final = 2
 """A reply said less often in a state is an accident."""
 AGREES: Final = 0.5
 """Words in common with the nearest example (Dice), where the guard does not find the same sentence."""
-_INTRODUCED: Final = re.compile(
-    r"\b(?:my (?:full )?name is|my name's|this is|name is)(?: also)? \{name\}(?: \{name\})*"
-    r"(?: (?:but|and) last name(?: is)? \{name\}| and)?"
-)
-"""A caller's name, told in so many words, changes no reply that does not say it."""
-LEADING: Final = words_in(
-    "the a an my it it's is was that's that'd that'll that would will be gonna of so um uh well okay yes yeah"
-)
-"""What may lead to an answer beside the words of the question: "the address is". No "to", no "from"."""
-INVERTED: Final = words_in("is was would will")
-"""What begins a question instead."""
 NEAREST: Final = 16
 """So many examples are shown to the guard."""
 
@@ -139,9 +128,13 @@ def _readable(text: str, asked: frozenset[str]) -> str:
 
     The words that stand for other values are slots, which the guard need not compare.
     """
-    words = tokens(_INTRODUCED.sub("", text).strip() or text)
+    words = tokens(ENGLISH.pattern("bank_match.introduced").sub("", text).strip() or text)
     lead = next((at for at, word in enumerate(words) if word.startswith("{")), 0)
-    if asked and {*words[:lead]} <= LEADING | asked and words[0] not in INVERTED:
+    if (
+        asked
+        and {*words[:lead]} <= ENGLISH.set("bank_match.leading") | asked
+        and words[0] not in ENGLISH.set("bank_match.inverted")
+    ):
         words = words[lead:]
     return re.sub(r"\{(?:\d+ )?(\w+)\}", r"\1", " ".join(words))
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from turnbudget.speculative.bank.words import CHOICES, Classes, alike, content, emptied, unnumbered
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,46 +23,10 @@ if TYPE_CHECKING:
 Kind = Literal["question", "statement", "farewell"]
 
 _SENTENCES: Final = re.compile(r"(?<=[\w\])}])([.?!])(?=\s|$)")
-_ASKS: Final = (
-    r"(?:what|what's|which|how|who|when|where) (?:is|was|are|can|may|do|would|day|time|\w+ would|\w+ was"
-    r"|\{\w+\} would|did|\w+ do)"
-    r"|(?:is|was) there (?:any|some)thing|(?:can|could|may|would|will) (?:you|i|we)"
-    r"|what(?:'s)? (?:your|the)|which \w+|how (?:can|may) i"
-)
-_CLOSES: Final = (
-    r"thank(?:s| you)(?: so much| very much)? for calling|(?:you )?have a (?:great|good|nice|wonderful)"
-    r"|good ?bye|bye"
-)
-_OPENERS: Final = re.compile(rf"\b(?={_ASKS}|{_CLOSES})")
-_QUESTION: Final = re.compile(rf"(?:{_ASKS})\b")
-_FAREWELL: Final = re.compile(rf"(?:{_CLOSES})\b")
-_LEADS: Final = re.compile(
-    r"^(?:(?:okay|ok|alright|all right|and|so|sure|great|now|well|yes|yeah|yep|oh|then|please|awesome|perfect"
-    r"|mhm|thanks|thank you(?! (?:for|so much for|very much for))|you're welcome|got it|hello|hi"
-    r"|(?:one|\{number#\d+\}) (?:second|moment)|just a (?:second|moment)"
-    r"|of course|absolutely|certainly|no problem)(?![\w']) ?)+"
-)
-_BETWEEN: Final = re.compile(
-    r"(?: is it)?(?: an?| your| the)? \{(\w+)#\d+\}(?: \w+)? or(?: an?| your| the)? \{\1#\d+\}(?: \1)?$"
-    r"| is it an? \{\w+#\d+\}(?: or)?$"
-)
-"""The choices behind a question: "checking or savings"."""
-_LINKS: Final = re.compile(r"(?: (?:and|or|but|so|okay|alright|uh|what|which))+$")
-_ASKED: Final = re.compile(
-    r"^(?:what(?:'s)?|which)(?: is| was| are)?(?: the| your| that| a)? (.+?)"
-    r"(?: (?:would|do|did|is|was|were|should|are|for|please|that|can|to|today|again|you)\b.*)?$"
-)
-_OF: Final = re.compile(r"^(.+?) of(?: the| your)? (.+)$")
-_AGAIN: Final = re.compile(
-    r"\brepeat\b|\b(?:say|spell|give me) (?:that|it)(?: \w+)? again|\bone more time\b"
-    r"|^(?:pardon|sorry|excuse me)$|\b(?:didn't|did not|couldn't|can't) (?:catch|hear|get)\b"
-)
-_ECHOES: Final = frozenset(("that's", "said", "right", "correct", "got", "confirm"))
 LEAST_TOLD: Final = 2
 """Words that tell something; "you're welcome" has none."""
 SHORTEST: Final = 3
 """Words of the shortest question."""
-_BARE: Final = frozenset(("what", "which", "how", "it", "that", "this"))
 
 
 @dataclass(frozen=True)
@@ -82,11 +47,15 @@ class Move:
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """What a question asks for, as words: ("company", "name"); () where it asks for no thing."""
-        found = _ASKED.match(self.text) if self.kind == "question" else None
+        found = ENGLISH.pattern("bank_moves.asked").match(self.text) if self.kind == "question" else None
         if not found:
             return ()
-        noun = _OF.sub(r"\2 \1", found[1])
-        words = tuple(word for word in content(noun) if word not in _BARE and not word.startswith("{"))
+        noun = ENGLISH.pattern("bank_moves.of").sub(r"\2 \1", found[1])
+        words = tuple(
+            word
+            for word in content(noun)
+            if word not in ENGLISH.set("bank_moves.bare") and not word.startswith("{")
+        )
         return words if len(words) <= 3 else ()  # noqa: PLR2004 - more is a clause, not a thing
 
     @property
@@ -99,12 +68,16 @@ class Move:
         """Whether it only says over what the caller said: "so that's five five five one two three four"."""
         words = content(self.text)
         plain = [word for word in words if not word.startswith("{")]
-        return self.kind == "statement" and len(plain) < len(words) and _ECHOES.issuperset(plain)
+        return (
+            self.kind == "statement"
+            and len(plain) < len(words)
+            and ENGLISH.set("bank_moves.echoes").issuperset(plain)
+        )
 
     @property
     def again(self) -> bool:
         """Whether it asks to hear again what was said."""
-        return bool(_AGAIN.search(self.text))
+        return bool(ENGLISH.pattern("bank_moves.again").search(self.text))
 
 
 def same_move(one: Move, other: Move) -> float:
@@ -144,31 +117,50 @@ def moves(text: str, choices: Classes = CHOICES) -> tuple[Move, ...]:
 def _cuts(said: str) -> list[int]:
     """Return where the moves of *said* begin; "would you" two words behind "which card" begins none."""
     cuts = [0]
-    for match in _OPENERS.finditer(said):
-        goes_on = _QUESTION.match(said, cuts[-1]) and said[cuts[-1] : match.start()].count(" ") < SHORTEST
+    for match in ENGLISH.pattern("bank_moves.openers").finditer(said):
+        goes_on = (
+            ENGLISH.pattern("bank_moves.question").match(said, cuts[-1])
+            and said[cuts[-1] : match.start()].count(" ") < SHORTEST
+        )
         if match.start() and not goes_on:
             cuts.append(match.start())
     return cuts
 
 
 def _add(found: list[Move], piece: str, values: tuple[str, ...], *, asks: bool) -> None:
-    holed = _LINKS.sub("", _BETWEEN.sub("", _LEADS.sub("", piece.strip())))
+    holed = ENGLISH.pattern("bank_moves.links").sub(
+        "",
+        ENGLISH.pattern("bank_moves.between").sub(
+            "", ENGLISH.pattern("bank_moves.leads").sub("", piece.strip())
+        ),
+    )
     text = unnumbered(holed)
     inside = tuple(values[int(place)] for place in re.findall(r"#(\d+)\}", holed))
-    if _FAREWELL.match(text):
+    if ENGLISH.pattern("bank_moves.farewell").match(text):
         if found and found[-1].kind == "farewell":
             before = found.pop()
             text, inside = f"{before.text} {text}", (*before.values, *inside)
         found.append(Move(text, "farewell", inside))
-    elif content(text) and not set(content(text)) <= _BARE:
-        found.append(Move(text, "question" if asks or _QUESTION.match(text) else "statement", inside))
+    elif content(text) and not set(content(text)) <= ENGLISH.set("bank_moves.bare"):
+        found.append(
+            Move(
+                text,
+                "question" if asks or ENGLISH.pattern("bank_moves.question").match(text) else "statement",
+                inside,
+            )
+        )
 
 
 def template(text: str) -> Move:
     """Return the move that a template of a bank is."""
-    if _FAREWELL.match(text):
+    if ENGLISH.pattern("bank_moves.farewell").match(text):
         return Move(text, "farewell")
-    return Move(text, "question" if _QUESTION.match(text) or text.endswith("?") else "statement")
+    return Move(
+        text,
+        "question"
+        if ENGLISH.pattern("bank_moves.question").match(text) or text.endswith("?")
+        else "statement",
+    )
 
 
 ALIKE: Final = 0.6

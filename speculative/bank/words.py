@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.agents.phrases import words_in
 from turnbudget.agents.values.address import Address
 from turnbudget.agents.values.heard import plain
 from turnbudget.agents.values.numbers import amount
 from turnbudget.agents.values.when import day, time
 from turnbudget.agents.values.words import free
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -31,30 +31,17 @@ Classes = tuple[tuple[str, tuple[str, ...]], ...]
 CHOICES: Final[Classes] = (("account", ("checking", "savings")), ("card", ("credit", "debit")))
 """Where nobody says otherwise; a bank names its own under ``[choices]``."""
 
-FUNCTION_WORDS: Final = words_in(
-    "a an the and or so um uh of for to in on at with from by is are was were be been it it's its this that",
-    "i i'm i'd i'll i've you your you're my me we our would will could can may do did does have has had am",
-    "please okay ok alright well oh just now then also like gonna going hi hello hey there today get too",
-)
-"""Words that any sentence may have; negations, yes and no, and question words are not among them."""
 
 MOST_ADDRESSES: Final = 3
 LONGEST_VALUE: Final = 3
 """Words of a name of which nothing is known; more words are a sentence."""
-_NO_NAME: Final = FUNCTION_WORDS | words_in(
-    "what which how when where who why need want lost calling wondering trying looking not no yes thank",
-    "thanks but last first name sorry",
-)
-_NAME: Final = re.compile(
-    r"\b(my (?:full |first |last )?name is(?: also)?|my name's|name is|this is|last name) "
-    r"([a-z'-]+)(?: ([a-z'-]+))?"
-)
-_ONE: Final = re.compile(r"(?<=\bnew )1\b|(?<=\bthe )1\b|(?<=\bthis )1\b|(?<=\bthat )1\b|(?<=\bother )1\b")
-"""A word for a thing, not a number: "a new one"."""
+FUNCTION_WORDS: Final = ENGLISH.set("bank_words.function_words")
+"""Words that any sentence may have; negations, yes and no, and question words are not among them."""
+_NO_NAME: Final = FUNCTION_WORDS | ENGLISH.set("bank_words.no_name")
 _VALUES: Final = (
-    (re.compile(r"\b\d+(?:\.\d+)? (?:dollars?|bucks)\b(?: (?:and )?\d{1,2} cents)?"), "amount"),
-    (re.compile(r"\b\d{1,4} ?[ap] m\b|\b\d{1,2}:\d\d(?: [ap] m)?"), "time"),
-    (re.compile(r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day|tomorrow)\b"), "day"),
+    (ENGLISH.pattern("bank_words.amount"), "amount"),
+    (ENGLISH.pattern("bank_words.time"), "time"),
+    (ENGLISH.pattern("bank_words.day"), "day"),
     (re.compile(r"\b\d{5,}\b"), ""),
     (re.compile(r"\b\d+(?:[.:/]\d+)*\b"), "number"),
 )
@@ -72,7 +59,8 @@ def emptied(text: str, choices: Classes = CHOICES) -> tuple[str, tuple[str, ...]
         taken.append((kind or f"{len(value)} digits", value))
         return f" \0{chr(0xE000 + len(taken) - 1)} "
 
-    said = _ONE.sub("one", _NAME.sub(lambda found: _nameless(found, take), plain(text).text))
+    said = ENGLISH.pattern("bank_words.name").sub(lambda found: _nameless(found, take), plain(text).text)
+    said = ENGLISH.pattern("bank_words.one").sub(ENGLISH.word("openend.noun"), said)
     for _ in range(MOST_ADDRESSES):
         whole = _ADDRESS(said)
         if not whole or whole.missing:
@@ -174,8 +162,6 @@ def answered(text: str, kind: str, choices: Classes, others: Container[str] = FU
 
 Asked = tuple[str, ...]
 
-_NAMES_OF_NAMES: Final = frozenset(("name", "number", "code", "kind", "type"))
-"""Nouns that say nothing themselves: a phone number is a phone."""
 OFTEN: Final = 2
 """What was asked but once is a slip of the tongue."""
 FORMED: Final = frozenset(("amount", "day", "time"))
@@ -209,7 +195,7 @@ def named(calls: Iterable[Sequence[Asked]], choices: Classes) -> dict[frozenset[
 
 def _name(asked: Asked, plain: set[str], others: Iterable[Asked]) -> str:
     head, qualifier = asked[-1], asked[:-1]
-    if head in _NAMES_OF_NAMES and qualifier:
+    if head in ENGLISH.set("bank_words.names_of_names") and qualifier:
         return "_".join(qualifier)
     if not qualifier or head not in plain:
         return head

@@ -8,85 +8,48 @@ number is found if *any* reading of a stretch of the run is one.
 from __future__ import annotations
 
 import re
-import unicodedata
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from turnbudget.voice.language.language import ENGLISH
+from turnbudget.voice.language.language import TENS as TENTHS
+from turnbudget.voice.language.numbers import CLOSE, PAUSE, Token, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-UNITS: Final = {
-    **{word: str(digit) for digit, word in enumerate(_DIGITS)},
-    **dict.fromkeys(("nought", "naught", "nil", "oh", "o", "owe"), "0"),
-    "won": "1",
-    **dict.fromkeys(("to", "too"), "2"),
-    **dict.fromkeys(("for", "fore"), "4"),
-    "ate": "8",
-    "niner": "9",
-}
-ALIKE: Final = frozenset({"oh", "o", "owe", "won", "to", "too", "for", "fore", "ate"})
+_KNOWN: Final = ENGLISH.numbers
+_VALUES: Final = {word: str(value) for word, value in _KNOWN.cardinals.items()} | _KNOWN.dictated
+ALIKE: Final = frozenset(_KNOWN.alike)
 """Words that are digits only between digits."""
-_TEENS: Final = (
-    *("ten", "eleven", "twelve", "thirteen", "fourteen"),
-    *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-TEENS: Final = {word: str(number) for number, word in enumerate(_TEENS, 10)}
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-TENS: Final = {word: str(number) for number, word in enumerate(_TENS, 2)} | {"fourty": "4"}
-TIMES: Final = {"double": 2, "triple": 3, "treble": 3, "quadruple": 4}
-SCALES: Final = {"hundred": 2, "thousand": 3}
-FILLERS: Final = frozenset(
-    ("and", "then", "um", "uh", "er", "dash", "hyphen", "space", "dot", "comma", "minus")
-)
+UNITS: Final = {word: digits for word, digits in (_VALUES | _KNOWN.alike).items() if len(digits) == 1}
+TEENS: Final = {
+    word: digits for word, digits in _VALUES.items() if len(digits) > 1 and int(digits) not in TENTHS
+}
+TENS: Final = {word: digits[0] for word, digits in _VALUES.items() if int(digits) in TENTHS}
+TIMES: Final = _KNOWN.times
+SCALES: Final = {word: value for word, value in _KNOWN.scales.items() if value in {100, 1_000}}
+FILLERS: Final = frozenset(_KNOWN.between)
 """What may stand between the digits of one number; so may punctuation, but for times and amounts."""
-
+_ENDING: Final = frozenset(_KNOWN.ending)
 _NAMES: Final = frozenset((*UNITS, *TEENS, *TENS, *TIMES, *SCALES))
-_WORD: Final = re.compile(r"\d+|[^\W\d_]+(?:['’][^\W\d_]+)*")
 _LOOSE: Final = frozenset((*ALIKE, *SCALES, *TIMES))
 _BREAK: Final = re.compile(r"[:$€£¥%@]")
-_PAUSE: Final = re.compile(r"[^\w\s]")
-_CLOSE: Final = re.compile(r"[\s\-‐-―]*")
-"""Between the words of one number below a hundred."""
 
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A number word, or written digits, and where it stands in the text."""
-
-    text: str
-    """In lower case; digits as 0-9, whatever their script."""
-    start: int
-    end: int
-    joined: bool
-    """Whether nothing but space or a hyphen parts it from the token before."""
-    paused: bool
-    """Whether punctuation does."""
-
-    @property
-    def written(self) -> bool:
-        """Whether it stands in digits."""
-        return self.text.isdigit()
-
-
-Run = tuple[Token, ...]
+Run: TypeAlias = tuple[Token, ...]
 
 
 def runs(text: str) -> Iterator[Run]:
     """Yield the runs of numbers in *text*: tokens with nothing between them but what parts digits."""
     run: list[Token] = []
-    for found in _WORD.finditer(text):
-        word = found[0].lower()
-        between = text[run[-1].end : found.start()] if run else ""
+    for token in tokens(text):
+        between = text[run[-1].end : token.start] if run else ""
         if run and _BREAK.search(between):
             yield from _whole(run)
             run, between = [], ""
-        if word in _NAMES or word[0].isdecimal():
-            token = word if word in _NAMES else "".join(str(unicodedata.digit(each)) for each in word)
-            joined = bool(run) and _CLOSE.fullmatch(between) is not None
-            paused = bool(run) and _PAUSE.search(between) is not None
-            run.append(Token(token, found.start(), found.end(), joined, paused))
-        elif run and word not in FILLERS:
+        if token.written or token.text in _NAMES:
+            joined, paused = (CLOSE.fullmatch(between) is not None, PAUSE.search(between) is not None)
+            run.append(token._replace(joined=bool(run) and joined, paused=bool(run) and paused))
+        elif run and token.text not in FILLERS:
             yield from _whole(run)
             run = []
     yield from _whole(run)
@@ -100,7 +63,7 @@ def _whole(run: list[Token]) -> Iterator[Run]:
 
 def trimmed(run: Run) -> Run:
     """Return *run* without words at its ends that only sound like digits, or mean none alone."""
-    loose = (ALIKE | SCALES.keys()) - {"oh", "o"}
+    loose = (ALIKE | SCALES.keys()) - _ENDING
     start, end = 0, len(run)
     while start < end and run[start].text in loose:
         start += 1
@@ -146,14 +109,14 @@ def _repeated(run: Run, at: int) -> Iterator[tuple[int, str]]:
 
 def _hundreds(run: Run, at: int) -> Iterator[tuple[int, str]]:
     for end, count in _small(run, at):
-        if _word(run, end) == "hundred":
+        if SCALES.get(_word(run, end)) == 100:  # noqa: PLR2004 - a hundred
             yield end + 1, f"{count}00"
             yield from ((last, count + rest.zfill(2)) for last, rest in _small(run, end + 1))
 
 
 def _thousands(run: Run, at: int) -> Iterator[tuple[int, str]]:
     for end, count in _small(run, at):
-        if _word(run, end) == "thousand":
+        if SCALES.get(_word(run, end)) == 1_000:  # noqa: PLR2004 - a thousand
             yield end + 1, f"{count}000"
             rests = (*_hundreds(run, end + 1), *_small(run, end + 1))
             yield from ((last, count + rest.zfill(3)) for last, rest in rests if len(rest) <= 3)  # noqa: PLR2004 - below a thousand

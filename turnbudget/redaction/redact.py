@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from turnbudget.redaction.digits_said import UNITS, luhn_stretches, merged, passes_luhn, plain, runs, trimmed
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from turnbudget.redaction.digits_said import Run
@@ -39,9 +40,9 @@ _PART: Final = rf"(?:(?:{_SPELLED}\s+){{1,64}}{_SPELLED}|\w{{1,64}})"
 
 There is one way only to read it, or who says "a dot b dot c" would hold up every call for seconds.
 """
-_SIGNED: Final = r"(?:\s+(?:dot|underscore|dash|hyphen|plus|minus)\s+|[.+-])"
-_DOMAINS: Final = r"(?:com|org|net|edu|gov|io|co|us|uk|de|fr|es|it|ca|info|biz|me|eu|ch|at|nl)"
-_SPOKEN_DOMAIN: Final = rf"\bat\s+(?:\w+(?:\s+dot\s+|\.))+{_DOMAINS}\b"
+_SIGNED: Final = ENGLISH.pattern("redaction.signed").pattern
+_SPOKEN_DOMAIN: Final = ENGLISH.pattern("redaction.spoken_domain").pattern
+_AT_SAID: Final = ENGLISH.pattern("signs.at").pattern
 _AT: Final = re.compile(rf"@|{_SPOKEN_DOMAIN}", re.IGNORECASE)
 _MAIL: Final = re.compile(
     r"[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+"
@@ -49,24 +50,10 @@ _MAIL: Final = re.compile(
     re.IGNORECASE,
 )
 
-_WORDS: Final = {
-    CARD: r"(?:credit|debit|bank|gift)?\s*cards?|visa|master\s?card|amex|american express|discover",
-    SSN: r"social(?: security)?|ssn|s s n|tax(?:payer)? id\w*|itin",
-    PHONE: r"(?:tele)?phone|cell(?:phone)?|mobile|call (?:me|you|him|her|us|them|back)|callback"
-    r"|(?:my|your|his|her|our|their) number|reach (?:me|you)|text me|fax|dial(?:ed)?",
-    CODE: r"pin|cvv2?|cvc2?|(?:security|verification|access|one[- ]time|pass) ?code|passcode|password|otp",
-    "": r"orders?|tracking|tickets?|ref(?:erence)?|case|confirmation|invoices?|claim|booking|reservations?"
-    r"|policy|serial|model|part|item|sku|isbn|barcode|zip|postcode|flight|meter|version|member|customer|shipment"
-    r"|parcel|accounts?|transaction|extension|room|apartment|street",
-}
-"""Words before a number that say what it is; '' is nobody's secret. The nearest one counts."""
-_CUES: Final = re.compile(
-    "|".join(
-        rf"(?P<k{place}>(?<![\w\[])(?:{words})(?!\w|\]))" for place, words in enumerate(_WORDS.values())
-    ),
-    re.IGNORECASE,
-)
-_NAMED: Final = {f"k{place}": name for place, name in enumerate(_WORDS)}
+_CUES: Final = ENGLISH.pattern("redaction.cues")
+"""Words before a number that say what it is. The nearest one counts."""
+_NAMED: Final = {"card": CARD, "ssn": SSN, "phone": PHONE, "code": CODE, "nobody": ""}
+"""What each kind of word says; '' is nobody's secret."""
 REACH: Final = 60
 """So many characters before a number a word may say what it is."""
 _COUNTS: Final[dict[str, range]] = {
@@ -82,11 +69,7 @@ LAST_FOUR: Final = 4
 SHORTEST: Final = 3
 """Digits of a number that may be anybody's."""
 _AMOUNT_BEFORE: Final = re.compile(r"[$€£¥]\s*$")
-_AMOUNT_AFTER: Final = re.compile(
-    r"\s*(?:[%€$£¥]|(?:us )?dollars?|euros?|pounds?|cents?|bucks|percent|points|people|times|units|items"
-    r"|miles|km|meters|minutes|hours|days|weeks|months|years|million|billion|bytes|µs|ms|us)(?!\w)",
-    re.IGNORECASE,
-)
+_AMOUNT_AFTER: Final = ENGLISH.pattern("redaction.amount_after")
 _SHAPES: Final = (
     (SSN, re.compile(r"(?<![\w-])(?!000|666|9)\d{3}([-. ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w-])")),
     (PHONE, re.compile(r"(?<![\w.])\+\d[\d\-. ()/]{6,20}\d(?!\w)")),
@@ -105,7 +88,7 @@ _CARD_FORMS: Final = {(4, 4, 4, 4), (4, 6, 5)}
 _PHONE_FORMS: Final = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (6, 4)}
 _SSN_FORM: Final = (3, 2, 4)
 _ANY: Final = re.compile(
-    rf"\d|@|\b(?:{'|'.join(UNITS)})\b|-----BEGIN|[_.=-]\w{{8}}|\bat\b|[Bb]earer ", re.IGNORECASE
+    rf"\d|@|\b(?:{'|'.join(UNITS)})\b|-----BEGIN|[_.=-]\w{{8}}|{_AT_SAID}|[Bb]earer ", re.IGNORECASE
 )
 
 

@@ -30,6 +30,7 @@ from turnbudget.redaction.redact import (
     redact,
 )
 from turnbudget.voice.hearing.events import KEYS
+from turnbudget.voice.language.language import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -146,12 +147,10 @@ HALF: Final = 6
 """Digits behind "my card is" that are a piece of its number."""
 OPEN: Final = 2
 """Digits at the end of a partial text that may read otherwise in the whole: forty, forty-one."""
-_QUESTION: Final = re.compile(
-    r"[^.!?]+\?|[^.!?]*\b(?:please|tell|give|enter|say|spell|read|need|can i have)\b[^.!?]*", re.IGNORECASE
-)
+_QUESTION: Final = ENGLISH.pattern("redaction.question")
 """A sentence of ours that asks for something."""
-_NUMBER: Final = re.compile(r"\b(?:numbers?|digits?)\b", re.IGNORECASE)
-_LAST: Final = re.compile(r"\b(?:last|final|end(?:s|ing|ed)?)\b", re.IGNORECASE)
+_NUMBER: Final = ENGLISH.pattern("redaction.number")
+_LAST: Final = ENGLISH.pattern("redaction.last")
 _WORD: Final = re.compile(r"\w+")
 
 

@@ -111,6 +111,10 @@ class Language:
         """Return the list *name* (``table.name``), in its order."""
         return self._words[name]
 
+    def set(self, name: str) -> frozenset[str]:
+        """Return the list *name* as a set."""
+        return _as_set(self._words[name])
+
     def has(self, name: str, word: str) -> bool:
         """Say whether *word* is in the list *name*."""
         return word in _as_set(self._words[name])

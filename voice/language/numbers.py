@@ -52,8 +52,10 @@ class Token(NamedTuple):
 
 _MARKED: Final = re.compile(r"(?<!\S)(\d+)\.(\d+)(?= )")
 _GAPS: Final = " -\t\n"
-_CLOSE: Final = re.compile(r"[\s\-‐-―]*")
-_PAUSE: Final = re.compile(r"[^\w\s]")
+CLOSE: Final = re.compile(r"[\s\-‐-―]*")
+"""What parts two words of one number."""
+PAUSE: Final = re.compile(r"[^\w\s]")
+"""A sign of punctuation."""
 
 
 def tokens(text: str, language: Language = ENGLISH) -> Iterator[Token]:
@@ -63,7 +65,7 @@ def tokens(text: str, language: Language = ENGLISH) -> Iterator[Token]:
     for found in word.finditer(text):
         said, start, end = found[0].lower(), found.start(), found.end()
         gap, behind = text[behind:start], end
-        joined, paused = _CLOSE.fullmatch(gap) is not None, _PAUSE.search(gap) is not None
+        joined, paused = CLOSE.fullmatch(gap) is not None, PAUSE.search(gap) is not None
         alone = text[max(0, start - 1) : start] in _GAPS and text[end : end + 1] in _GAPS
         if said[0].isdecimal():
             digits = "".join(str(unicodedata.digit(each)) for each in said)
