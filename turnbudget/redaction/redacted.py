@@ -147,8 +147,9 @@ HALF: Final = 6
 """Digits behind "my card is" that are a piece of its number."""
 OPEN: Final = 2
 """Digits at the end of a partial text that may read otherwise in the whole: forty, forty-one."""
-_QUESTION: Final = ENGLISH.pattern("redaction.question")
-"""A sentence of ours that asks for something."""
+_SENTENCE: Final = re.compile(r"[^.!?]+\??")
+_ASKING: Final = ENGLISH.pattern("redaction.asking")
+"""What makes a sentence of ours one that asks for something, beside a question mark."""
 _NUMBER: Final = ENGLISH.pattern("redaction.number")
 _LAST: Final = ENGLISH.pattern("redaction.last")
 _WORD: Final = re.compile(r"\w+")
@@ -184,8 +185,8 @@ class Pieces:
 
     def said(self, text: str) -> None:
         """Know that we said *text*: it may have asked for a number."""
-        for sentence in _QUESTION.findall(text):
-            if _asks(sentence):
+        for sentence in _SENTENCE.findall(text):
+            if (sentence.endswith("?") or _ASKING.search(sentence)) and _asks(sentence):
                 self._asked = sentence
 
     def without(self, text: str) -> str:
