@@ -116,6 +116,7 @@ async def test_a_burst_beyond_its_slots_is_answered_busy():
 
 
 @needs_mosquitto
+@pytest.mark.quiet
 @pytest.mark.clock("wall")
 async def test_five_questions_in_one_segment_are_five_answers():
     """MQ-05: nothing is lost between two reads."""

@@ -116,6 +116,7 @@ def stretches(sound):
     return 0 if not loud.size else 1 + int(np.count_nonzero(np.diff(loud) > 0.3 * audio.RATE))
 
 
+@pytest.mark.quiet
 @pytest.mark.clock("wall")
 async def test_a_caller_is_answered_three_times_through_a_sound_card(pulse, tmp_path):
     """Their voice goes in by one virtual cable, ours comes out of another, and every turn is witnessed."""

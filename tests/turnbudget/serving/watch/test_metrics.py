@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 
+import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sample_run import SHELF, SLOW, lane, took, turn
@@ -217,7 +218,10 @@ async def answered(session, url, query):
                 found = (await response.json())["data"]["result"]
                 if found:
                     return found
-        except OSError:
+        except (
+            OSError,
+            aiohttp.ContentTypeError,
+        ):  # not there yet, or there and not ready: 503 and plain text
             pass
         await clock.sleep(100 * MS)
     pytest.fail(f"Prometheus never knew {query}")
