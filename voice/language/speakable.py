@@ -138,10 +138,7 @@ _CUES: Final = (
     "|number|order|passcode|phone|pin|policy|postcode|ref|reference|reservation|telephone|ticket|tracking"
     "|zip"
 )
-_UNITS: Final = (
-    r"\s*(?:%|[€$£]|(?:us )?dollars?|euros?|pounds?|cents?|bucks|usd|eur|gbp|percent|points|people|times"
-    r"|units|items|miles|kilometers|km|meters|minutes|hours|days|weeks|months|years|thousand|million)\b"
-)
+_UNITS: Final = rf"\s*(?:%|[€$£]|{'|'.join(ENGLISH.words('number.counted'))})\b"
 _FREE: Final = r"(?<![\d.,:/$€£-])"
 _END: Final = r"(?![\d/]|[.,:-]\d)"
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from unicodedata import category, normalize
 
-from turnbudget.voice.language.numbers import read_numbers
+from turnbudget.voice.language.numbers import ordinal_words, read_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,19 +95,7 @@ _SAID: Final = tuple(
 _SIGN: Final = re.compile(r"[^\w\s.,!?'’]|\d[.,]\d|\bunk\b|\ba (?:hundred|thousand)\b")
 """Where none is found, nothing of _SAID is either."""
 
-_ONES: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-_ORDINALS: Final = dict(
-    enumerate(
-        (
-            *_ONES,
-            *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
-            *("seventeenth", "eighteenth", "nineteenth", "twentieth"),
-            *(f"twenty {one}" for one in _ONES),
-            *("thirtieth", "thirty first"),
-        ),
-        1,
-    )
-)
+_ORDINALS: Final = ordinal_words()
 _ORDINAL: Final = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
 
 _FILLER: Final = r"(?:u+h+m*|u+m+|e+r+m*|h+m+)"
