@@ -86,9 +86,7 @@ turnbudget replay corpus/ --clock virtual --backend simulated:gpu-low-batch --ba
     help="Who answers: simulated:PRESET, a probed FILE.toml, openai:URL, anthropic:MODEL, responses:MODEL, "
     "MODULE:NAME. Given more than once, each is replayed and all are compared.",
 )
-@click.option(
-    "--responder", metavar="MODULE:NAME", help="A responder of your own answers; see docs/engines.md."
-)
+@engine_option("--responder", (), "A responder of your own answers; see docs/engines.md.")
 @click.option(
     "--council",
     metavar="NAME",

@@ -136,14 +136,16 @@ class Taught(click.Command):
 
 def engine_option(flag: str, known: Sequence[str], said: str) -> Callable[[F], F]:
     """Return an option that names an engine: one of *known*, or somebody's own as ``module:attribute``."""
+    names = f"{', '.join(known)} or module:attribute" if known else "module:attribute"
+    metavar = f"[{'|'.join(known)}|MODULE:NAME]" if known else "MODULE:NAME"
 
     def checked(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
         if value is not None and value not in known and not is_spec(value):
-            wrong = f"{value!r} is not {', '.join(known)} or module:attribute"
+            wrong = f"{value!r} is not {names}"
             raise click.BadParameter(wrong, ctx, param)
         return value
 
-    return click.option(flag, metavar=f"[{'|'.join(known)}|MODULE:NAME]", callback=checked, help=said)
+    return click.option(flag, metavar=metavar, callback=checked, help=said)
 
 
 class Teaching(click.Group):

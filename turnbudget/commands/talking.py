@@ -67,9 +67,7 @@ turnbudget replay runs/me                         the same caller again""",
 @engine_option("--tts", VOICES, "Who speaks.")
 @engine_option("--vad", DETECTORS, "Who detects speech.")
 @click.option("--backend", metavar="LLM", help="An LLM answers; see `turnbudget replay --help`.")
-@click.option(
-    "--responder", metavar="MODULE:NAME", help="A responder of your own answers; see docs/engines.md."
-)
+@engine_option("--responder", (), "A responder of your own answers; see docs/engines.md.")
 @click.option("--council", metavar="NAME", help="A council answers: bank, or MODULE:NAME of your own.")
 @click.option("--bank", metavar="FILE", help="A reply bank of `turnbudget mine`.")
 @click.option(

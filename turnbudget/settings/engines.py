@@ -7,6 +7,7 @@ must make; what is not of that shape is refused in one line before there is a ca
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import pkgutil
 import sys
 from functools import partial
@@ -45,7 +46,7 @@ def load(spec: str, *, where: str) -> Any:
         return find(spec)
     except TurnbudgetError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without a guard exits when it is imported
         raise ConfigError(
             f"{spec} cannot be loaded ({type(error).__name__}: {error})", where=where
         ) from error
@@ -65,8 +66,11 @@ def made(found: Any, spec: str, given: Mapping[str, Any], *, where: str, seam: t
         one = found(**given) if callable(found) else found
     except TurnbudgetError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{spec} cannot be made ({type(error).__name__}: {error})", where=where) from error
+    if inspect.iscoroutine(one):
+        one.close()
+        raise ConfigError(f"{spec} is `async def`", where=where, remedy="make the component in a plain `def`")
     lacks = [name for name in _members(seam) if not hasattr(one, name)] if seam else []
     if seam and lacks:
         raise ConfigError(

@@ -46,6 +46,14 @@ class Gate(Energy):
         Gate.made += 1
 
 
+async def later():
+    return Ears()
+
+
+def leaves():
+    raise SystemExit(4)
+
+
 def throat(pitch=1):
     return ScriptedSynthesizer(name="throat", voice=f"pitch {pitch}")
 
@@ -92,6 +100,7 @@ def replayed(tmp_path, monkeypatch):
     (tmp_path / "my").mkdir()
     (tmp_path / "my" / "__init__.py").touch()
     (tmp_path / "my" / "parts.py").write_text(PARTS)
+    (tmp_path / "my" / "script.py").write_text("raise SystemExit(3)\n")
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("my", "my.parts"):
         sys.modules.pop(name, None)
@@ -188,6 +197,9 @@ FAULTS = {
         "--tts",
         "my.parts:Ears",
     ): "tts.engine: my.parts:Ears makes no Synthesizer: it has no voice, render; see",
+    ("--asr", "my.parts:later"): "asr.engine: my.parts:later is `async def`; make the component in a plain",
+    ("--asr", "my.script:Ears"): "asr.engine: my.script:Ears cannot be loaded (SystemExit: 3)",
+    ("--backend", "my.parts:leaves"): "llm.backend: my.parts:leaves cannot be made (SystemExit: 4)",
     ("--council", "banc"): "council.open: no council is called 'banc'; shipped: bank; ",
 }
 
@@ -200,11 +212,14 @@ def test_what_is_none_costs_one_line(replayed, named, fault):
     assert line.startswith(f"turnbudget: {fault}")
 
 
-@pytest.mark.parametrize("option", ["--asr", "--tts", "--vad"])
-def test_a_word_that_is_no_engine_is_refused_with_those_that_are(replayed, option):
+@pytest.mark.parametrize(
+    ("option", "known"),
+    [("--asr", "auto, .* or "), ("--tts", "auto, .* or "), ("--vad", "auto, .* or "), ("--responder", "")],
+)
+def test_a_word_that_is_no_engine_is_refused_with_those_that_are(replayed, option, known):
     result, _ = replayed(option, "whisper")
     assert result.exit_code == 2
-    assert re.search(r"'whisper' is not auto, .* or module:attribute", " ".join(result.stderr.split()))
+    assert re.search(rf"'whisper' is not {known}module:attribute", " ".join(result.stderr.split()))
 
 
 def test_a_class_that_says_speaks_in_a_process_of_its_own_and_so_not_in_virtual_time(replayed, tmp_path):
