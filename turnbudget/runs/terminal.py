@@ -6,6 +6,7 @@ before it is a colour, and what people said is shown without anything that could
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Self
@@ -318,6 +319,10 @@ class Progress:
     call_done: Callable[[], None] = field(default=lambda: None)
 
 
+COUNT: Final = re.compile(r" \(\d+/\d+\)$| \d+ of \d+$")
+"""How far a step has come, at the end of what is told of it."""
+
+
 class Bar:
     """A progress bar on *console*."""
 
@@ -334,6 +339,8 @@ class Bar:
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("starting", total=None)
+        self._said = ""
+        """What was last printed where there is no terminal, without its count."""
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -363,5 +370,8 @@ class Bar:
         )
 
     def _say(self, what: str) -> None:
-        if self._bar.disable:
+        """Print *what* where there is no terminal, once for all steps that differ in their count alone."""
+        kind = COUNT.sub("", what)
+        if self._bar.disable and kind != self._said:
+            self._said = kind
             self._console.print(what, markup=False, highlight=False, soft_wrap=True)

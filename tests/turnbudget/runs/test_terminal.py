@@ -9,7 +9,7 @@ from sample_run import FORESEEN, SHELF, SHELVED, SLOW, STARTS, header, sample_ro
 
 from turnbudget.runs.folder import Run
 from turnbudget.runs.summary import summarise
-from turnbudget.runs.terminal import axis, guessed, show, stage_table, waterfall
+from turnbudget.runs.terminal import Bar, axis, guessed, show, stage_table, waterfall
 
 
 def screen(*things, width=80, encoding="utf-8", colour=None):
@@ -157,3 +157,20 @@ def test_a_run_shows_its_guesses_and_its_wrong_hits():
 
 def test_same_rows_give_the_same_text():
     assert screen(run(*sample_rows())) == screen(run(*sample_rows()))
+
+
+def test_without_a_terminal_steps_are_told_once_not_each_with_its_count():
+    console = Console(file=io.StringIO(), width=80)
+    with Bar(console) as bar:
+        for number in range(1, 64):
+            bar.steps(number, 63, "rendering replies")
+        for number in range(1, 10):
+            bar.doing(f"rendering line {number} of 9")
+        bar.doing("one")
+        bar.doing("two")
+    assert console.file.getvalue().splitlines() == [
+        "rendering replies (1/63)",
+        "rendering line 1 of 9",
+        "one",
+        "two",
+    ]
