@@ -127,6 +127,15 @@ def test_a_promise_that_a_test_holds_kills_and_another_survives_and_the_tree_is_
     assert str(outcome.survivors[0]).startswith("shop/till.py:6: ")
 
 
+def test_a_file_whose_tests_are_all_left_out_is_no_failure(shop):
+    """Beside others it would not be seen; alone pytest ends with another sign."""
+    for test in (shop / "tests").rglob("test_*.py"):
+        test.write_text("import pytest\n\n\n@pytest.mark.quiet\ndef test_it():\n    assert 0\n")
+    with mutants.Bed(shop, factor=5.0) as bed:
+        outcome = mutants.measure(bed, mutants.choose(shop, ["shop"], 1, 1), lambda _: None)
+    assert (outcome.killed, outcome.tried) == (0, 1)
+
+
 def test_what_never_ends_is_killed_and_ctrl_c_keeps_what_there_is(shop, monkeypatch):
     (shop / "shop" / "till.py").write_text(
         "def price(count):\n    while count < 21:\n        count += 3\n    return count\n"
