@@ -152,7 +152,7 @@ class Conversation:
         if not windows:
             return audio.silence(0)
         blocks = self.caller[: windows * size].reshape(windows, size)
-        quietest = int(np.argmin(np.abs(blocks.astype(np.int32)).mean(axis=1)))
+        quietest = min(range(windows), key=lambda window: int(np.abs(blocks[window].astype(np.int32)).sum()))
         return self.caller[quietest * size : (quietest + 1) * size]
 
 

@@ -29,6 +29,8 @@ CALLER: Final = 0
 """Channel that a caller is on by default: the left."""
 LONGEST_S: Final = 14_400
 """Longest recording that is read (s; 4 hours), whatever a header claims or a compressed file unpacks to."""
+GROWS_BY: Final = audio.samples(60_000_000)
+"""Samples by which the memory of a sound that is being read grows at a time: a minute."""
 _RAW: Final[Mapping[str, str]] = {
     ".ul": "ULAW",
     ".ulaw": "ULAW",
@@ -198,14 +200,15 @@ def _check_channels(count: int, where: str, *, wanted: int | None, least: int) -
 def _take(file: Opened, where: str, notes: list[str], chosen: Sequence[int]) -> tuple[Recording, ...]:
     """Return the *chosen* channels of an open *file*."""
     resamplers = [Resampler(file.rate, audio.RATE, live=False) for _ in chosen]
-    pieces: list[list[Int16]] = [[] for _ in chosen]
+    sounds = [_Growing() for _ in chosen]
     blocks = _bounded(file.blocks(notes), file.rate, where)
     for block in _mended(blocks, where, notes) if file.floats else blocks:
-        for column, resampler, sound in zip(chosen, resamplers, pieces, strict=True):
-            sound.append(resampler.feed(np.ascontiguousarray(block[:, column])))
+        for column, resampler, sound in zip(chosen, resamplers, sounds, strict=True):
+            sound.add(resampler.feed(np.ascontiguousarray(block[:, column])))
     taken = []
-    for column, resampler, sound in zip(chosen, resamplers, pieces, strict=True):
-        samples = audio.join([*sound, resampler.flush()])
+    for column, resampler, sound in zip(chosen, resamplers, sounds, strict=True):
+        sound.add(resampler.flush())
+        samples = sound.whole()
         if not samples.size:
             raise AudioError("no audio: it holds no samples", where=where, remedy=_AGAIN)
         level = constant_level(samples)
@@ -223,6 +226,27 @@ def _take(file: Opened, where: str, notes: list[str], chosen: Sequence[int]) -> 
     return tuple(taken)
 
 
+class _Growing:
+    """A sound that is added to piece by piece, and never held twice: an hour of a channel is 115 MB."""
+
+    def __init__(self) -> None:
+        self._samples: Int16 = np.empty(GROWS_BY, np.int16)
+        self._size = 0
+
+    def add(self, piece: Int16) -> None:
+        """Put *piece* behind what is there."""
+        end = self._size + piece.size
+        if end > self._samples.size:
+            self._samples.resize(max(end, self._samples.size + GROWS_BY), refcheck=False)
+        self._samples[self._size : end] = piece
+        self._size = end
+
+    def whole(self) -> Int16:
+        """Return all of it; nothing can be added any more."""
+        self._samples.resize(self._size, refcheck=False)
+        return self._samples
+
+
 def _bounded(blocks: Iterable[Float32], rate: int, where: str) -> Iterator[Float32]:
     """Yield *blocks* (at *rate* Hz) as long as they come to no more than a call may last."""
     frames = 0
@@ -230,7 +254,7 @@ def _bounded(blocks: Iterable[Float32], rate: int, where: str) -> Iterator[Float
         frames += len(block)
         if frames > LONGEST_S * rate:
             raise AudioError(
-                f"lasts more than {LONGEST_S // 3600} hours", where=where, remedy="cut it into its calls"
+                f"lasts more than {LONGEST_S // 60} minutes", where=where, remedy="cut it into its calls"
             )
         yield block
 
