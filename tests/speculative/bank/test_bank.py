@@ -143,3 +143,10 @@ def test_what_a_person_deletes_or_adds_is_all_there_is(tmp_path):
     (tmp_path / "b.toml").write_text(head)
     assert "What is the size?" in entry
     assert read(tmp_path / "b.toml").reply == ()
+
+
+@each("odds", ["0.0", "-0.1", "1.01", "2.0"])
+def test_odds_are_more_than_none_and_at_most_certain(tmp_path, odds):
+    (tmp_path / "b.toml").write_text(text(bank()).replace("odds = 0.6", f"odds = {odds}"))
+    with pytest.raises(ConfigError, match=r"\$\.reply\[0\]\.odds"):
+        read(tmp_path / "b.toml")

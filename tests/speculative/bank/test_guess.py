@@ -142,3 +142,49 @@ def test_reliability_shows_what_came_true():
     [low, high] = reliability([Trial(0.1, fits=False), Trial(0.92, fits=True), Trial(0.94, fits=True)])
     assert (low.n, low.fits) == (1, 0.0)
     assert (high.n, high.odds, high.fits) == (2, pytest.approx(0.93), 1.0)
+
+
+@each(
+    ("trials", "slope", "offset"),
+    [((0.2, 10), 0.5113, 0.3525), ((0.8, 10), 0.5113, -0.3525), ((0.3, 15), 0.4233, 0.6807)],
+)
+def test_few_trials_move_the_odds_a_part_of_the_way(trials, slope, offset):
+    """Of twenty trials at one raw odds so many came true; slope and offset are held near 1 and 0."""
+    odds, came = trials
+    found = calibrated([Trial(odds, fits=number < came) for number in range(20)])
+    assert (found.slope, found.offset) == pytest.approx((slope, offset), abs=0.001)
+
+
+COLOUR = State(name="colour", says=("what is the colour",), asks="colour", kind="text")
+HELP = State(name="help", says=("how can i help you",))
+
+
+@each(
+    ("state", "said", "plain"),
+    [
+        (COLOUR, "magenta", "{text}"),
+        (COLOUR, "turquoise", "{text}"),
+        (COLOUR, "cancel", "cancel"),
+        (HELP, "magenta", "magenta"),
+    ],
+)
+def test_a_word_is_an_answer_in_its_own_words_unless_callers_say_it_elsewhere(state, said, plain):
+    callers = (
+        Caller(state="colour", name="colour", count=2, examples=("magenta", "cancel it")),
+        Caller(state="help", name="cancel", count=2, examples=("cancel it",)),
+    )
+    assert Guesser(Bank(state=(COLOUR, HELP), caller=callers)).plain(state, said) == plain
+
+
+@pytest.mark.parametrize(("known", "ratio"), [({}, 5.0), ({"day": "Friday"}, 1.0)])
+def test_a_reply_given_only_when_more_was_known_has_a_fifth_of_its_odds(known, ratio):
+    caller = Caller(state="help", name="any", count=9, examples=("red",))
+    replies = [
+        Reply(state="help", caller="any", says=says, act="a", count=1, of=2, odds=0.5, given=given)
+        for says, given in (("One.", ()), ("Two.", ("day",)))
+    ]
+    found = Guesser(Bank(state=(HELP,), caller=(caller,), reply=tuple(replies))).candidates(
+        HELP, "red", known
+    )
+    odds = {each.reply.says: each.odds for each in found}
+    assert odds["One."] / odds["Two."] == pytest.approx(ratio)

@@ -9,7 +9,7 @@ from spoken import BYE, ELSE, GREETING, NAMES, calls
 from turnbudget.speculative.bank import learn
 from turnbudget.speculative.bank.bank import read, text, write
 from turnbudget.speculative.bank.mine import mine
-from turnbudget.speculative.bank.moves import moves
+from turnbudget.speculative.bank.moves import Move, moves
 from turnbudget.speculative.bank.rehearse import Exchange, exchanges
 from turnbudget.speculative.bank.words import CHOICES, Slot, answered, general, named, told
 
@@ -226,3 +226,32 @@ def test_what_people_contradict_themselves_in_makes_a_bank_that_can_be_read(tmp_
     write(bank, tmp_path / "bank.toml")
     assert read(tmp_path / "bank.toml") == bank
     assert len(bank.reply) == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "name"), [(("source", "branch"), "source_account"), (("target", "account"), "source")]
+)
+def test_a_slot_goes_by_its_first_word_only_where_nothing_else_does(other, name):
+    found = named([[("account",)], [("account",)], [("source", "account"), other]], CHOICES)
+    assert found[frozenset(("source", "account"))].name == name
+
+
+def test_a_group_is_called_by_what_tells_it_from_the_others_and_not_by_what_all_say():
+    assert list(learn.groups([("hat of wool", "a")] * 2 + [("hat of silk", "b")] * 2)) == [
+        "wool hat",
+        "silk hat",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wordings", "says"),
+    [
+        ("question", ["what day is it", "what day", "what day is it for"], "What day is it for?"),
+        ("statement", ["your taxi is booked", "now your taxi is booked"], "Your taxi is booked."),
+        ("statement", ["a taxi is booked", "a taxi is here", "a taxi is booked"], "A taxi is booked."),
+    ],
+)
+def test_of_wordings_said_equally_often_a_question_is_the_fullest_and_an_announcement_the_least(
+    kind, wordings, says
+):
+    assert learn.template([learn.Said(Move(text, kind), {}, "") for text in wordings], ()).says == says

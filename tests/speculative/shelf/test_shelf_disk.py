@@ -13,6 +13,7 @@ from voices import DONE, NAME, THANKS, Voice, shelved, speech
 
 from turnbudget.speculative.shelf import store
 from turnbudget.speculative.shelf.memory import OVERHEAD, WarmUp
+from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.speculative.shelf.store import Store
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
@@ -283,3 +284,13 @@ def test_a_warm_up_is_full_to_the_byte_and_to_the_entry():
     assert warm_up.overflowed
     assert WarmUp(keys=dict.fromkeys("abc")).full(disk, 1)
     assert not WarmUp(keys=dict.fromkeys("ab")).full(disk, 1)
+
+
+def test_a_folder_that_nobody_else_can_enter_is_left_as_its_owner_has_it(folder):
+    """A folder that its owner made read-only is not made writable again."""
+    place = Store(folder).folder
+    place.mkdir(parents=True)
+    place.chmod(0o500)
+    Store(folder).write(Key(NAME, "cheap", "tone"), speech(NAME), "")
+    assert place.stat().st_mode & 0o777 == 0o500
+    place.chmod(0o700)
