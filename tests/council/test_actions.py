@@ -204,6 +204,7 @@ async def test_an_action_that_outlasts_the_patience_is_told_when_it_is_done():
         began = clock.now()
         assert (await call.talk("yes")).text == call.council.wording.still
         assert clock.now() - began == LAST_US
+        assert "action under way" in call.took
         assert (await call.talk("well")).text == "We open at nine."
         await clock.sleep(2 * SECOND)
         assert (await call.talk("and now")).text == "Paid, receipt 7. We open at nine."

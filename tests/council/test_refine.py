@@ -150,8 +150,8 @@ async def test_what_it_really_cost_is_learned():
         before = len(fast.begun)
         await call.talk()
         assert (before, plan.refiner.needs_us()) == (2, 400 * MS)
-        learned = [plan.refiner.forecast.of(f"{stage}:fast").p95_us for stage in ("distil", "write")]
-        assert learned == [200 * MS, 200 * MS]
+        learned = [plan.refiner.forecast.of(f"{stage}:fast").p95_us for stage in ("ttft", "distil", "write")]
+        assert learned == [200 * MS, 200 * MS, 200 * MS]
         await call.talk(first_us=300 * MS)
         assert len(fast.begun) == 4
 
