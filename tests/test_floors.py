@@ -24,7 +24,7 @@ BELOW = {
 ROOMS = {
     "voice": (
         "errors",
-        "cache named reading",
+        "cache database named reading",
         "time",
         "sound",
         "language",
@@ -48,7 +48,7 @@ ROOMS = {
         "__main__",
     ),
     "turnbudget/serving": (
-        "admission database ending",
+        "admission ending",
         "config events",
         "after doors journal",
         "connection",

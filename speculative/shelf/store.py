@@ -3,21 +3,19 @@
 The database is in WAL mode: readers wait for nobody, writers take turns, and whoever is killed in mid-write
 has written nothing. What a failing disk makes of an entry, its checksum tells. Nothing here raises for what
 is on the disk or for a disk that is full: it is told once, in :meth:`Store.faults`, and the shelf lives on in
-memory. A database that is none is told, removed and begun anew. Every method blocks and belongs in a thread.
+memory. A database that is none is set aside and begun anew, which is told. Every method blocks: call it in a
+thread.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import logging
 import os
-import sqlite3
-import stat
 import threading
-import weakref
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -25,13 +23,17 @@ import numpy as np
 
 from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.voice import cache
+from turnbudget.voice.database import ASIDE, Database
 from turnbudget.voice.sound import audio
 from turnbudget.voice.tts import finish
 from turnbudget.voice.tts.synthesizer import Speech
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
+
+    from turnbudget.voice.database import Begin
 
 T = TypeVar("T")
 
@@ -39,8 +41,6 @@ VERSION: Final = "2"
 """The folder that holds the database; another layout has another."""
 FILE: Final = "shelf.sqlite3"
 """The database's name; SQLite lays its write-ahead log and its shared index beside it."""
-BROKEN: Final = f"{FILE}.broken"
-"""What the last database that was none is called, once it has been emptied."""
 FORM: Final = f"int16 {audio.RATE} Hz, finish {finish.EDITION}"
 """How samples are kept; entries in another form are not found."""
 WAIT_S: Final = 5
@@ -51,18 +51,16 @@ SLACK: Final = 16
 """Each process looks after the bounds whenever it has written one part in so many of them."""
 NAMED: Final = 20
 """How many entries that are not what they should be are told one by one."""
-_SCHEMA: Final = """
-CREATE TABLE speech (
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS speech (
     name BLOB PRIMARY KEY, engine TEXT NOT NULL, voice TEXT NOT NULL, form TEXT NOT NULL, text TEXT NOT NULL,
     made TEXT NOT NULL, onset INTEGER NOT NULL, padding_us INTEGER NOT NULL, cost_us INTEGER NOT NULL,
     doubt TEXT NOT NULL, size INTEGER NOT NULL, checksum BLOB NOT NULL, used INTEGER NOT NULL,
     samples BLOB NOT NULL
 );
-CREATE INDEX by_voice ON speech (engine, voice, form);
-CREATE INDEX by_use ON speech (used, size);
-CREATE TABLE removals (count INTEGER NOT NULL);
-INSERT INTO removals VALUES (0);
-PRAGMA user_version = 1
+CREATE INDEX IF NOT EXISTS by_voice ON speech (engine, voice, form);
+CREATE INDEX IF NOT EXISTS by_use ON speech (used, size);
+CREATE TABLE IF NOT EXISTS removals (count INTEGER NOT NULL);
 """
 """The tables: ``size`` is bytes, ``used`` grows with each use, ``samples`` are 16 bit little-endian.
 
@@ -77,6 +75,10 @@ _WRITE: Final = (
     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT max(used) FROM speech), 0) + 1, ?)"
 )
 _TOUCH: Final = "UPDATE speech SET used = (SELECT max(used) + 1 FROM speech) WHERE name = ?"
+_REMOVALS: Final = "SELECT coalesce(sum(count), 0) FROM removals"
+_REMOVED: Final = (
+    "INSERT OR REPLACE INTO removals (rowid, count) SELECT 1, coalesce(sum(count), 0) + ? FROM removals"
+)
 _OF_VOICE: Final = (
     "SELECT text, engine, voice, made, size FROM speech WHERE engine = ? AND voice = ? AND form = ?"
     " ORDER BY used DESC, text"
@@ -84,9 +86,6 @@ _OF_VOICE: Final = (
 _OF_ANY: Final = (
     "SELECT text, engine, voice, made, size FROM speech WHERE form = ? ORDER BY engine, voice, text"
 )
-
-_NO_DATABASE: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
-"""The errors, in their last byte, of a file that is no database or no longer one."""
 
 _log = logging.getLogger(__name__)
 
@@ -116,10 +115,7 @@ class Store:
         self.most_bytes = most_bytes
         self.most_entries = most_entries
         self._file = self.folder / FILE
-        self._base: sqlite3.Connection | None = None
-        self._closing: weakref.finalize[[], Store] | None = None
-        """Closes the database, at the latest when nobody has this store any more."""
-        self._inode = 0
+        self._database: Database | None = None
         self._guard = threading.Lock()
         self._faults: deque[str] = deque(maxlen=64)
         self._failing: dict[str, str] = {}
@@ -176,9 +172,8 @@ class Store:
         row = (_name(key), *facts, stored.size, _checksum(told, samples), samples)
 
         def write(base: sqlite3.Connection) -> Stored:
-            with _transaction(base):
-                base.execute(_WRITE, row)
-                self._look_after(base, stored.size, sparing)
+            base.execute(_WRITE, row)
+            self._look_after(base, stored.size, sparing)
             return stored
 
         return self._writing(write, None)
@@ -191,12 +186,16 @@ class Store:
         """Remove every entry of every voice, give back their room, and return how many there were."""
         count = self._removed("DELETE FROM speech", ())
         if count:
-            self._writing(lambda base: base.execute("VACUUM").close(), None)
+            self._writing(lambda base: base.execute("VACUUM").close(), None, "")
+        with contextlib.suppress(OSError):
+            for aside in self.folder.glob(f"{FILE}{ASIDE}*"):
+                aside.unlink()
         return count
 
     def removals(self) -> int:
         """Return how many entries somebody had removed; what only had to make room is not meant."""
-        return self._reading(_removals, 0)
+        (count,) = self._reading(lambda base: base.execute(_REMOVALS).fetchone(), (0,))
+        return int(count)
 
     def gone(self, stored: Collection[Stored]) -> list[Stored]:
         """Return which of *stored* are no longer there."""
@@ -211,12 +210,8 @@ class Store:
         """Note that *keys* were used, in this order: what was not used for longest goes first."""
         used = [(_name(key),) for key in keys]
 
-        def touch(base: sqlite3.Connection) -> None:
-            with _transaction(base):
-                base.executemany(_TOUCH, used)
-
         if used:
-            self._writing(touch, None)
+            self._writing(lambda base: base.executemany(_TOUCH, used).close(), None)
 
     def close(self) -> None:
         """Close the database; it is opened again where it is needed."""
@@ -233,9 +228,8 @@ class Store:
             return 0
 
         def remove(base: sqlite3.Connection) -> int:
-            with _transaction(base):
-                count = base.execute(statement, values).rowcount
-                base.execute("UPDATE removals SET count = count + ?", (count,))
+            count = base.execute(statement, values).rowcount
+            base.execute(_REMOVED, (count,))
             return count
 
         return self._writing(remove, 0)
@@ -264,90 +258,70 @@ class Store:
         self._writing(lambda base: base.execute("DELETE FROM speech WHERE name = ?", gone).close(), None)
         self._odd += 1
         if self._odd <= NAMED:
-            self._tell(f"{self._file}: {key.text[:60]!r}: {why}; removed, it will be rendered again")
+            _tell(self._faults, f"{self._file}: {key.text[:60]!r}: {why}; removed, it will be rendered again")
         elif self._odd == NAMED + 1:
-            self._tell(f"{self._file}: there are more such entries, which are not named")
+            _tell(self._faults, f"{self._file}: there are more such entries, which are not named")
 
     def _reading(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         """Return what *work* reads, *otherwise* if that cannot be or there is nothing yet."""
         if not self._file.exists():
             return otherwise
-        return self._try("read", work, otherwise, "replies will be rendered")
+        return self._try("read", work, otherwise, "BEGIN", "replies will be rendered")
 
-    def _writing(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+    def _writing(
+        self, work: Callable[[sqlite3.Connection], T], otherwise: T, begin: Begin = "BEGIN IMMEDIATE"
+    ) -> T:
         """Return what *work* returns that writes, *otherwise* if the disk does not take it."""
         told = "new replies are kept in memory only, make room or name another folder in TURNBUDGET_CACHE"
-        return self._try("write", work, otherwise, told)
+        return self._try("write", work, otherwise, begin, told)
 
-    def _try(self, what: str, work: Callable[[sqlite3.Connection], T], otherwise: T, told: str) -> T:
+    def _try(
+        self, what: str, work: Callable[[sqlite3.Connection], T], otherwise: T, begin: Begin, told: str
+    ) -> T:
+        def leniently(base: sqlite3.Connection) -> T:
+            base.text_factory = _text
+            return work(base)
+
         with self._guard:
             try:
-                done = work(self._base or self._open())
-            except (sqlite3.Error, OSError) as error:
+                done = (self._database or self._open()).transact(leniently, begin)
+            except OSError as error:
                 self._close()
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DATABASE:
-                    self._begin_anew(error)
-                else:
-                    why = str(getattr(error, "strerror", None) or error)
-                    if why not in self._failing.values():
-                        self._tell(f"{self._file}: {why}; {told}")
-                    self._failing[what] = why
+                why = str(error.strerror or error)
+                if why not in self._failing.values():
+                    _tell(self._faults, f"{self._file}: {why}; {told}")
+                self._failing[what] = why
                 return otherwise
             self._failing.pop(what, None)
             return done
 
-    def _open(self) -> sqlite3.Connection:
-        """Open the database, and make it if there is none; raises sqlite3.Error and OSError."""
+    def _open(self) -> Database:
+        """Open the database, and make it if there is none; raises OSError."""
         _private(self.folder)
-        with _alone(self.folder):  # two who make it at once would be in each other's way
-            self._inode = _private_file(self._file)
-            base = sqlite3.connect(self._file, WAIT_S, isolation_level=None, check_same_thread=False)
-            self._base = base
-            self._closing = weakref.finalize(self, base.close)
-            base.text_factory = _text
-            base.execute(f"PRAGMA page_size = {PAGE}")
-            base.execute("PRAGMA journal_mode = WAL")
-            base.execute("PRAGMA synchronous = NORMAL")
-            if not base.execute("PRAGMA user_version").fetchone()[0]:
-                with _transaction(base):
-                    for statement in _SCHEMA.split(";"):
-                        base.execute(statement)
-        return base
+        settings = f"PRAGMA busy_timeout={1_000 * WAIT_S}; PRAGMA page_size={PAGE}; PRAGMA synchronous=NORMAL"
+        self._database = Database(self._file, _TABLES, settings, partial(_tell_broken, self._faults))
+        return self._database
 
     def _close(self) -> None:
-        closing, self._base, self._closing = self._closing, None, None
-        if closing:
-            with contextlib.suppress(sqlite3.Error):
-                closing()
+        database, self._database = self._database, None
+        if database:
+            database.close()
 
-    def _begin_anew(self, error: Exception) -> None:
-        """Remove a database that is none, unless another process has begun anew already."""
-        try:
-            with _alone(self.folder):
-                if self._file.stat().st_ino == self._inode:
-                    # Emptied, not removed: whoever else has it open must not take the next one for it.
-                    os.truncate(self._file.replace(self._file.with_name(BROKEN)), 0)
-                    for suffix in ("-wal", "-shm"):
-                        self._file.with_name(FILE + suffix).unlink(missing_ok=True)
-        except OSError as failure:
-            self._tell(f"{self._file}: {error}, and {failure.strerror or failure}; remove it")
-        else:
-            self._tell(f"{self._file}: {error}; begun anew, replies will be rendered again")
 
-    def _tell(self, fault: str) -> None:
-        self._faults.append(fault)
-        _log.warning("%s", fault)
+def _tell(faults: deque[str], fault: str) -> None:
+    faults.append(fault)
+    _log.warning("%s", fault)
+
+
+def _tell_broken(faults: deque[str], aside: Path, why: str) -> None:
+    place = aside.with_suffix("")
+    _tell(faults, f"{place}: {why}; it is now {aside.name}; begun anew, replies will be rendered again")
 
 
 def _name(key: Key) -> bytes:
     """Return what an entry of *key* is found by: a digest of all that can be heard of it."""
     heard = f"{key.engine}\0{key.voice}\0{FORM}\0{key.text}"
     return hashlib.sha256(heard.encode(errors="surrogatepass")).digest()
-
-
-def _removals(base: sqlite3.Connection) -> int:
-    count: int = base.execute("SELECT count FROM removals").fetchone()[0]
-    return count
 
 
 def _text(data: bytes) -> str:
@@ -392,19 +366,6 @@ def _speech(key: Key, *row: Any) -> tuple[Speech, Stored]:
     return speech, Stored(key, made, size)
 
 
-@contextlib.contextmanager
-def _transaction(base: sqlite3.Connection) -> Iterator[None]:
-    """Have the block's changes take effect together, or not at all; raises sqlite3.Error."""
-    base.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        base.execute("COMMIT")
-    except BaseException:
-        if base.in_transaction:
-            base.execute("ROLLBACK")
-        raise
-
-
 def _private(place: Path) -> None:
     """Have a folder at *place* that only this user can enter; raises OSError."""
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -413,29 +374,3 @@ def _private(place: Path) -> None:
         raise PermissionError(0, "it belongs to another user", str(place))
     if about.st_mode & 0o077:
         place.chmod(0o700)
-
-
-def _private_file(file: Path) -> int:
-    """Have a *file* that only this user can read, and return its inode; raises OSError.
-
-    It is opened only where it is made: to close a file gives up every lock that this process holds on it.
-    """
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    about = file.lstat()
-    if not stat.S_ISREG(about.st_mode):
-        raise OSError(0, "it is no file", str(file))
-    if about.st_mode & 0o077:
-        file.chmod(0o600)
-    return about.st_ino
-
-
-@contextlib.contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Hold the lock of the folder *place*; what a killed process held, the system gives back."""
-    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -13,20 +12,19 @@ from pathlib import Path
 
 from voices import speech
 
-from turnbudget.speculative.shelf import store as module
 from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice import database
 
 
 def key(number):
     return Key(f"This is the reply with the number {number}.", "cheap", "tone")
 
 
-@contextlib.contextmanager
-def die_halfway(base):
+def die_halfway(base, work, begin):
     base.execute("PRAGMA cache_size = 1")  # so that pages are spilled to the log before they are all there
-    base.execute("BEGIN IMMEDIATE")
-    yield
+    base.execute(begin)
+    work(base)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -34,6 +32,6 @@ if __name__ == "__main__":
     store = Store(Path(sys.argv[1]))
     for number in range(int(sys.argv[2]), int(sys.argv[3])):
         if sys.argv[4:] and number == int(sys.argv[3]) - 1:
-            module._transaction = die_halfway
+            database._attempt = die_halfway
         store.write(key(number), speech(key(number).text), "")
     sys.exit(bool(store.faults()))

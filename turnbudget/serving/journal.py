@@ -20,8 +20,8 @@ import msgspec
 from turnbudget.runs.folder import RunWriter, take_away
 from turnbudget.runs.names import legible
 from turnbudget.runs.records import Record, Row
-from turnbudget.serving.database import Hold
 from turnbudget.serving.events import CallBegan
+from turnbudget.voice.database import Hold
 from turnbudget.voice.errors import LedgerError, RunError
 from turnbudget.voice.time import clock
 

@@ -18,10 +18,10 @@ import msgspec
 from turnbudget.runs.folder import TURNS
 from turnbudget.runs.records import CallRecord, Row
 from turnbudget.serving.after.vcon import Closed
-from turnbudget.serving.database import Hold
 from turnbudget.serving.ending import disposition, reason
 from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, BegunCall, add_line
 from turnbudget.serving.running import MOST_ROWS
+from turnbudget.voice.database import Hold
 from turnbudget.voice.errors import AudioError
 from turnbudget.voice.sound import audio, wav
 from turnbudget.voice.time import clock

@@ -15,6 +15,7 @@ from turnbudget.speculative.shelf import store
 from turnbudget.speculative.shelf.memory import OVERHEAD, WarmUp
 from turnbudget.speculative.shelf.pieces import Key
 from turnbudget.speculative.shelf.store import Store
+from turnbudget.voice import database
 from turnbudget.voice.errors import TtsError
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
@@ -118,12 +119,12 @@ async def test_a_corrupt_file_is_named_and_rendered_again(folder):
 
 
 async def test_a_full_disk_is_one_line_and_the_shelf_lives_on_in_memory(folder, monkeypatch):
-    @contextlib.contextmanager
-    def full(_):
-        raise sqlite3.OperationalError("database or disk is full")
-        yield
+    def full(base, work, begin):
+        if begin == "BEGIN IMMEDIATE":
+            raise sqlite3.OperationalError("database or disk is full")
+        return work(base)
 
-    monkeypatch.setattr(store, "_transaction", full)
+    monkeypatch.setattr(database, "_attempt", full)
     async with shelved(store=Store(folder)) as shelf:
         for text in (NAME, DONE, THANKS):
             await shelf.keep(text)

@@ -202,7 +202,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("spoil", BROKEN.values(), ids=BROKEN)
 def test_a_database_that_is_none_is_one_clear_line_and_an_empty_shelf(store, spoil):
-    """CA-08: it is removed and begun anew, whatever it was."""
+    """CA-08: it is set aside and begun anew, whatever it was."""
     put(store, *(numbered(number).text for number in range(8)), NAME)
     store.close()
     database(store).write_bytes(spoil(database(store).read_bytes()))
@@ -213,6 +213,7 @@ def test_a_database_that_is_none_is_one_clear_line_and_an_empty_shelf(store, spo
     assert put_again
     assert store.read(KEY) is not None
     assert NAME in texts(store)
+    assert (store.folder / f"{FILE}.unreadable").stat().st_mode & 0o777 == 0o600
     (fault,) = store.faults()
     assert f"{database(store)}: " in fault
     assert "begun anew, replies will be rendered again" in fault
@@ -228,21 +229,20 @@ def test_an_empty_file_is_an_empty_shelf(store):
     assert store.faults() == ()
 
 
+def found_broken(store):
+    base = store._database
+    base._connection = base._opened("no database")
+
+
 def test_two_who_find_a_database_broken_begin_anew_once(store):
     put(store, NAME)
-    store.close()
     other = Store(store.folder.parent)
-    database(store).write_bytes(b"buy milk")
-    inode = database(store).stat().st_ino
-    for one in (store, other):
-        with pytest.raises(sqlite3.DatabaseError):
-            one._open()
-        one.close()
-        assert one._inode == inode
-    store._begin_anew(sqlite3.DatabaseError("no database"))
+    assert texts(other) == [NAME]
+    found_broken(store)
     put(store, DONE)
-    other._begin_anew(sqlite3.DatabaseError("no database"))
-    assert texts(Store(store.folder.parent)) == [DONE]
+    found_broken(other)
+    assert texts(Store(store.folder.parent)) == texts(other) == [DONE]
+    assert [len(one.faults()) for one in (store, other)] == [1, 0]
 
 
 def test_what_is_not_ours_is_left_alone(store):
@@ -300,8 +300,8 @@ def test_processes_that_begin_at_once_make_one_database(store):
 
 
 def full_pages(store):
-    ((pages,),) = store._base.execute("PRAGMA page_count").fetchall()
-    store._base.execute(f"PRAGMA max_page_count = {pages}")
+    ((pages,),) = store._database._connection.execute("PRAGMA page_count").fetchall()
+    store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
 
 
 @pytest.fixture
@@ -397,7 +397,10 @@ def test_the_file_is_bounded_as_its_entries_are(tmp_path):
 
 def test_a_shelf_that_is_cleared_gives_its_room_back(store):
     put(store, *(numbered(number).text for number in range(20)))
+    found_broken(store)
+    put(store, *(numbered(number).text for number in range(20)))
     assert store.clear() == 20
+    assert not (store.folder / f"{FILE}.unreadable").exists()
     store.close()
     assert database(store).stat().st_size <= 10 * module.PAGE
 

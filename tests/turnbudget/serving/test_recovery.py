@@ -19,11 +19,11 @@ from surroundings import INFO, ROWS, SECRET, TOKEN, Scripted, began, record, wav
 from turnbudget.serving.after.aftercall import AfterCall
 from turnbudget.serving.after.webhooks import Webhooks
 from turnbudget.serving.config import WebhookTable
-from turnbudget.serving.database import Hold
 from turnbudget.serving.ending import EndReason, reason
 from turnbudget.serving.events import CallBegan
 from turnbudget.serving.journal import BEGUN, CALLS, HOLDER, Journal
 from turnbudget.serving.recovery import DIED, DeadFolder, Recovery, mend
+from turnbudget.voice.database import Hold
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import SECOND
 from turnbudget.voice.time.crew import Crew
@@ -154,14 +154,6 @@ async def test_a_hundred_calls_are_closed_once_by_many_who_come_at_once(tmp_path
         await asyncio.gather(*[comer.run() for comer in comers])
     assert sum(comer.closed for comer in comers) == len(calls)
     assert [one.call for one in records(folder)] == calls
-
-
-def test_who_holds_a_folder_is_alone_and_who_let_go_comes_no_more(tmp_path):
-    one, other = Hold(tmp_path / HOLDER), Hold(tmp_path / HOLDER)
-    assert (one.take(), one.take(), other.take()) == (True, True, False)
-    one.close()
-    assert (one.take(), other.take()) == (False, True)
-    other.close()
 
 
 async def test_the_calls_of_a_worker_that_lives_are_its_own(tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 
 from turnbudget.runs.records import Record
-from turnbudget.serving.database import Database, Hold
+from turnbudget.voice.database import DURABLE, Database, Hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ class MessageStore:
     def __init__(self, folder: Path) -> None:
         """Keep messages in *folder*; raises OSError."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._database = Database(folder / "messages.sqlite", TABLES, durable=True)
+        self._database = Database(folder / "messages.sqlite", TABLES, DURABLE)
         self._delivering = Hold(folder / ".deliverer")
         self._unwritten: dict[Key, Message | None] = {}
         """Messages, without bodies, as they were left by changes that the disk refused; ``None``: taken.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.serving.database import Database
+from turnbudget.voice.database import Database
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
