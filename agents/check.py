@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from turnbudget.agents.agent import Action, Context, Foresees, Opinion
 from turnbudget.voice.call.responder import Completeness
 from turnbudget.voice.errors import BrokenPromise
+from turnbudget.voice.promises import tried
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
@@ -121,12 +122,15 @@ class _Trial:
         context = _frozen(self._context)
         first = await self._ask(utterance, context, LONG_US)
         self._judge(utterance, first)
-        if first.error is None:
+        whole = first.opinion is None or not _fault(first.opinion)
+        if first.error is None and whole:
             await self._repeated(utterance, context, first)
         await self._hurried(utterance, context)
         await self._cancelled(utterance, context)
+        if first.opinion is not None and whole:
+            await self._goes_on(utterance, first.opinion)
         await _close(first.opinion)
-        if isinstance(first.opinion, Opinion):
+        if isinstance(first.opinion, Opinion) and whole:
             self._context = self._followed(first.opinion)
 
     def foresee(self) -> None:
@@ -166,6 +170,20 @@ class _Trial:
             if self._same and _essence(again.opinion) != _essence(first.opinion):
                 self._break("asked the same again it answers otherwise: it is not pure", utterance)
             await _close(again.opinion)
+
+    async def _goes_on(self, utterance: str, opinion: Opinion) -> None:
+        """Hear the rest, as far as it comes in time, and close it."""
+
+        async def read() -> None:
+            until_us = clock.now() + LONG_US
+            async with clock.move_on_at(until_us), aclosing(opinion.rest) as rest:
+                async for text in rest:
+                    if not isinstance(_any(text), str):
+                        self._break(f"its rest yields {text!r}, no text", utterance)
+
+        lasting = "its rest goes on when it is cancelled or closed"
+        for fault in await tried(read(), LONG_US + GONE_US, lasting, "its rest raises {!r}"):
+            self._break(fault, utterance)
 
     async def _hurried(self, utterance: str, context: Context) -> None:
         """Ask without time: it may give what it has at once, or nothing; it may not take any."""
@@ -220,16 +238,30 @@ def _fault(given: Any) -> str:
     if not isinstance(given, Opinion):
         return f"it gives {type(given).__name__}, no Opinion"
     opening, sure, action = _any(given.opening), _any(given.confidence), _any(given.action)
-    texts: list[Any] = [opening, given.expects, given.transfer, *given.slots, *given.slots.values()]
+    if not isinstance(_any(given.slots), Mapping) or (
+        isinstance(action, Action) and not isinstance(_any(action.arguments), Mapping)
+    ):
+        return "its slots or its action's arguments are no table"
+    texts: list[Any] = [opening, given.because, given.expects, given.transfer]
+    texts += [*given.slots, *given.slots.values()]
     if isinstance(action, Action):
-        texts += [action.name, action.meanwhile, *action.arguments, *action.arguments.values()]
+        texts += [
+            action.name,
+            action.otherwise,
+            action.meanwhile,
+            *action.arguments,
+            *action.arguments.values(),
+        ]
     checks = {
         "a text of it is none": all(isinstance(text, str) for text in texts),
         "it says nothing": any(each.isalnum() for each in str(opening)),
-        f"its confidence is {sure!r}": isinstance(sure, int | float) and 0 <= sure <= 1,
+        f"its confidence is {sure!r}": isinstance(sure, int | float)
+        and not isinstance(sure, bool)
+        and 0 <= sure <= 1,
         "its action is none": action is None or isinstance(action, Action),
         "it speaks of a {result} without an action": action is not None or RESULT not in str(opening),
         "it speaks of a {result} before there is one": RESULT not in str(getattr(action, "meanwhile", "")),
+        "whether it ends the call is neither True nor False": isinstance(_any(given.ends_call), bool),
         "its completeness is none": given.completeness in get_args(Completeness),
         "its rest is no asynchronous generator": hasattr(given.rest, "aclose"),
     }

@@ -26,6 +26,7 @@ ROOMS = {
         "errors",
         "cache database named reading",
         "time",
+        "promises",
         "sound",
         "language",
         "asr",

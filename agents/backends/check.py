@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final
 
-from turnbudget.agents.backends.backend import BackendError, Message, Prompt
+from turnbudget.agents.backends.backend import Backend, BackendError, Message, Prompt
 from turnbudget.agents.backends.contest import closing
 from turnbudget.voice.errors import BrokenPromise
+from turnbudget.voice.promises import closed, lacking, tried
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
 
 if TYPE_CHECKING:
-    from turnbudget.agents.backends.backend import Backend, Timing
+    from turnbudget.agents.backends.backend import Timing
 
 PROMPT: Final = Prompt((Message("system", "You are brief."), Message("user", "Count from one to ten.")))
 LONG_US: Final = 30 * SECOND
@@ -29,32 +31,35 @@ GONE_US: Final = 50 * MS
 async def check_backend(backend: Backend, prompt: Prompt = PROMPT) -> None:
     """Raise :class:`BrokenPromise`, which lists all that *backend* breaks of what a backend promises.
 
-    It asks *prompt*, which should have an answer of several words, seven times, and closes the backend.
+    It asks *prompt*, which should have an answer of several words, eight times, and closes the backend.
     """
+    whose = f"backend {getattr(backend, 'name', '')!r}"
+    BrokenPromise.unless_kept(whose, lacking(backend, Backend))
     broken: list[str] = []
-    try:
-        async with clock.move_on_at(clock.now() + LONGEST_US) as scope:
-            await _ask(backend, prompt, broken)
-        if scope.expired():
-            broken.append(f"an answer does not end, however long its budget has ended ({LONGEST_US} µs)")
-    except* Exception as raised:  # noqa: BLE001 - whatever it raises is the finding
-        broken += [f"a plain prompt raises: {error}" for error in raised.exceptions]
-    finally:
-        await backend.aclose()
-    BrokenPromise.unless_kept(f"backend {getattr(backend, 'name', '')!r}", broken)
+    broken += await tried(
+        _ask(backend, prompt, broken),
+        LONGEST_US,
+        f"an answer does not end, however long its budget has ended ({LONGEST_US} µs)",
+        "a plain prompt raises: {}",
+    )
+    broken += await closed(backend)
+    BrokenPromise.unless_kept(whose, broken)
 
 
 async def _ask(backend: Backend, prompt: Prompt, broken: list[str]) -> None:
     """Add to *broken* what is wrong with what is answered."""
     await backend.prewarm(prompt, Budget.of(LONG_US))
     await backend.prewarm(prompt, Budget.of(0))
+    began_us = clock.now()
     broken += await _answers(backend, prompt)
+    took_us = clock.now() - began_us
     async with asyncio.TaskGroup() as group:
         both = [group.create_task(_answers(backend, prompt)) for _ in range(2)]
     broken += [f"overlapping: {fault}" for task in both for fault in task.result()]
     broken += await _leaves(backend, prompt)
     broken += await _cancels(backend, prompt)
     broken += await _refuses(backend, prompt)
+    broken += await _stops(backend, prompt, took_us // 2)
     broken += await _answers(backend, prompt)
 
 
@@ -138,3 +143,14 @@ async def _refuses(backend: Backend, prompt: Prompt) -> list[str]:
     except Exception as error:  # noqa: BLE001 - whatever else it raises is the finding
         return [f"raises {error!r} instead of BackendError when no time is left"]
     return ["ends as if whole although no time was left"]
+
+
+async def _stops(backend: Backend, prompt: Prompt, us: int) -> list[str]:
+    """Return what is wrong when a budget of *us* ends in the middle of the answer."""
+    budget = Budget.of(us)
+    with contextlib.suppress(BackendError):
+        async with closing(backend.stream(prompt, budget)) as deltas:
+            async for _ in deltas:
+                pass
+    late_us = clock.now() - budget.ends_us
+    return [f"an answer goes on for {late_us} µs behind the end of its budget"] if late_us > GRACE_US else []

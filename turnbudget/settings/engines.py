@@ -20,6 +20,7 @@ from turnbudget.voice.errors import ConfigError, TurnbudgetError
 from turnbudget.voice.hearing.end_of_turn import EndOfTurn, SmartTurn
 from turnbudget.voice.hearing.vad import Energy, ScriptedVad, Silero, Vad
 from turnbudget.voice.named import find, is_spec
+from turnbudget.voice.promises import members
 from turnbudget.voice.time import clock
 from turnbudget.voice.tts import choose as voices
 from turnbudget.voice.tts.process import ProcessSynthesizer
@@ -71,7 +72,7 @@ def made(found: Any, spec: str, given: Mapping[str, Any], *, where: str, seam: t
     if inspect.iscoroutine(one):
         one.close()
         raise ConfigError(f"{spec} is `async def`", where=where, remedy="make the component in a plain `def`")
-    lacks = [name for name in _members(seam) if not hasattr(one, name)] if seam else []
+    lacks = [name for name in members(seam) if not hasattr(one, name)] if seam else []
     if seam and lacks:
         raise ConfigError(
             f"{spec} makes no {seam.__name__}: it has no {', '.join(lacks)}",
@@ -79,11 +80,6 @@ def made(found: Any, spec: str, given: Mapping[str, Any], *, where: str, seam: t
             remedy="see docs/engines.md",
         )
     return one
-
-
-def _members(seam: type) -> tuple[str, ...]:
-    """Return the names that a Protocol asks for."""
-    return tuple(name for name in (*seam.__annotations__, *vars(seam)) if not name.startswith("_"))
 
 
 def council_spec(name: str, *, where: str) -> str:

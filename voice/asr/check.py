@@ -11,15 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from turnbudget.voice.asr.transcriber import Transcriber
 from turnbudget.voice.errors import BrokenPromise
 from turnbudget.voice.language.text import is_words, normalise
+from turnbudget.voice.promises import lacking, tried
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from turnbudget.voice.asr.transcriber import Dictation, Transcriber, Transcript
+    from turnbudget.voice.asr.transcriber import Dictation, Transcript
     from turnbudget.voice.sound.audio import Int16
 
 HELD_US: Final = 5_000
@@ -48,9 +50,12 @@ async def check_transcriber(
     *knows_silence* is false for an engine that plays a script and cannot tell silence from speech.
     """
     before = set(threading.enumerate())
-    transcriber = make()
+    try:
+        transcriber = make()
+    except Exception as error:
+        raise BrokenPromise("a transcriber", [f"it cannot be made: {error!r}"]) from error
+    BrokenPromise.unless_kept(type(transcriber).__name__, lacking(transcriber, Transcriber))
     trial = _Trial(transcriber, sound, words, at)
-    trial.hold(bool(getattr(transcriber, "name", "")), "a transcriber has a name")
     for promise in (
         trial.warms,
         trial.hears,
@@ -63,12 +68,8 @@ async def check_transcriber(
         transcriber.aclose,
     ):
         long_us = WARMING_US if promise == trial.warms else LONG_US
-        async with clock.move_on_at(clock.now() + long_us) as scope:
-            try:
-                await promise()
-            except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
-                trial.broken.append(f"it raises {error!r}")
-        trial.hold(not scope.expired(), f"everything ends, but not {promise.__name__} within {long_us} µs")
+        hung = f"everything ends, but not {promise.__name__} within {long_us} µs"
+        trial.broken.extend(await tried(promise(), long_us, hung))
     left = [thread.name for thread in threading.enumerate() if thread not in before]
     trial.hold(not left, f"aclose leaves no thread, but {', '.join(left)} is left")
     BrokenPromise.unless_kept(type(transcriber).__name__, trial.broken)

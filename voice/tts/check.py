@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from turnbudget.voice.errors import BrokenPromise, TtsError
+from turnbudget.voice.promises import closed, lacking, tried
 from turnbudget.voice.sound import audio
 from turnbudget.voice.time import clock
 from turnbudget.voice.time.budget import Budget
 from turnbudget.voice.time.clock import MS, SECOND
+from turnbudget.voice.tts.synthesizer import Synthesizer
 
 if TYPE_CHECKING:
-    from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
+    from turnbudget.voice.tts.synthesizer import Speech
 
 TEXTS: Final = ("One moment, please.", "Your appointment is on Friday at 8:15 a.m., is that right?", "Yes.")
 UNSPEAKABLE: Final = ("", "  \n", ".")
+WARMING_US: Final = 600 * SECOND
+"""Longest that loading a voice may take (µs; 10 minutes)."""
 LONG_US: Final = 120 * SECOND
 """Longest that all renders together may take (µs; 120 s): each has a budget that is shorter."""
 GRACE_US: Final = 100 * MS
@@ -29,18 +33,28 @@ async def check_synthesizer(synthesizer: Synthesizer) -> None:
 
     It warms, renders and closes it; a render may take 10 s here.
     """
+    whose = type(synthesizer).__name__
+    BrokenPromise.unless_kept(whose, lacking(synthesizer, Synthesizer))
     broken: list[str] = []
-    try:
-        await synthesizer.warm()
-        async with clock.move_on_at(clock.now() + LONG_US) as scope:
-            await _speak(synthesizer, broken)
-        if scope.expired():
-            broken.append(f"a render does not end, however long its budget has ended ({LONG_US} µs)")
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
-        broken.append(f"a plain text raises: {error}")
-    finally:
-        await synthesizer.aclose()
-    BrokenPromise.unless_kept(type(synthesizer).__name__, broken)
+    broken += await _warm(synthesizer)
+    broken += await tried(
+        _speak(synthesizer, broken),
+        LONG_US,
+        f"a render does not end, however long its budget has ended ({LONG_US} µs)",
+        "a plain text raises: {}",
+    )
+    broken += await closed(synthesizer)
+    BrokenPromise.unless_kept(whose, broken)
+
+
+async def _warm(synthesizer: Synthesizer) -> list[str]:
+    """Return what is wrong when it is warmed, and warmed again."""
+    broken: list[str] = []
+    for _ in range(2):
+        broken += await tried(
+            synthesizer.warm(), WARMING_US, f"warm does not end within {WARMING_US} µs", "warm raises {!r}"
+        )
+    return broken
 
 
 async def _speak(synthesizer: Synthesizer, broken: list[str]) -> None:

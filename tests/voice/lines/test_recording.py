@@ -184,10 +184,24 @@ class Bad:
     """A line with one fault."""
 
     fault: str
+    latency_us = 0
+    heard_us = None
 
     def send(self, _):
         if self.fault == "holds":
             asyncio.get_running_loop().block(20 * MS)
+
+    def clear(self):
+        if self.fault == "holds when cleared":
+            asyncio.get_running_loop().block(60 * MS)
+
+    def end(self):
+        if self.fault == "cannot end":
+            raise LookupError("no reply")
+        if self.fault == "delays nothing":
+            self.latency_us = None
+        if self.fault == "hears nothing":
+            self.heard_us = "never"
 
     async def listen(self):
         buffer = np.ones(320, np.int16)
@@ -201,6 +215,10 @@ class Bad:
                 yield Frame(np.zeros(320), n * 320)
             elif self.fault == "empty":
                 yield Frame(audio.silence(0), n * 320)
+            elif self.fault == "seconds":
+                yield Frame(audio.silence(320), n * 0.02)
+            elif self.fault == "holds less than nothing":
+                yield Frame(audio.silence(320), n * 320, -1)
             elif self.fault == "before the beginning":
                 yield Frame(audio.silence(320), -320)
             else:
@@ -216,6 +234,12 @@ FAULTS = {
     "floats": "int16",
     "empty": "holds sound",
     "before the beginning": "has a beginning",
+    "seconds": "a whole number of samples",
+    "holds less than nothing": "held back",
+    "holds when cleared": "clear returns at once, not after 50000 µs",
+    "cannot end": "it raises LookupError('no reply')",
+    "delays nothing": "latency_us is a delay (µs), not None",
+    "hears nothing": "heard_us is an instant (µs) or None, not 'never'",
 }
 
 
