@@ -68,7 +68,9 @@ def test_the_version_is_the_installed_one():
 def types_only(door):
     """Return what *door* imports for type checkers alone: name: its home, as ``_HOMES`` writes it."""
     tree = ast.parse(Path(door.__file__).read_text("utf-8"))
-    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    [block] = [
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     return {
         alias.asname or alias.name: node.module + (f":{alias.name}" if alias.asname else "")
         for node in block.body
@@ -140,3 +142,18 @@ def test_names_load_only_what_they_need():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     packages = {name.partition(".")[0] for name in done.stdout.split()}
     assert packages & (HEAVY | {"numpy", "msgspec"}) == set()
+
+
+@pytest.mark.parametrize("left", ["../voice", None], ids=["a file with its target", "nothing"])
+def test_a_checkout_that_lost_its_links_says_so_in_one_line(tmp_path, left):
+    """A zip that is unpacked without links, or git where links are off, leaves a small file or nothing."""
+    lost = tmp_path / "turnbudget"
+    lost.mkdir()
+    (lost / "__init__.py").write_text(Path(turnbudget.__file__).read_text())
+    if left:
+        (lost / "voice").write_text(left)
+    command = [sys.executable, "-c", "import turnbudget.voice.errors"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)  # noqa: S603 - our own
+    assert done.returncode == 1
+    assert f"ImportError: {lost} has lost its links" in done.stderr.splitlines()[-1]
+    assert "git config core.symlinks true" in done.stderr.splitlines()[-1]

@@ -16,6 +16,7 @@ from turnbudget.agents.backends.scripted import says
 from turnbudget.testing import ScriptedBackend, ScriptedSynthesizer, ScriptedTranscriber, Take
 from turnbudget.voice.errors import BrokenPromise, TurnbudgetError
 from turnbudget.voice.sound import audio
+from turnbudget.voice.time import clock
 
 KITS = ("check_agent", "check_backend", "check_line", "check_synthesizer", "check_transcriber")
 
@@ -214,7 +215,7 @@ async def stubborn_rest():
         yield "And so on."
         await asyncio.get_running_loop().create_future()
     finally:
-        await asyncio.sleep(5)
+        await clock.sleep(5_000_000)
 
 
 async def failing_rest():

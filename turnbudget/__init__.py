@@ -100,6 +100,7 @@ Conformance kits, one contract: they raise BrokenPromise, or return nothing
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -147,6 +148,13 @@ if TYPE_CHECKING:
     from turnbudget.voice.tts.check import check_synthesizer
     from turnbudget.voice.tts.choose import choose as choose_voice
     from turnbudget.voice.tts.synthesizer import Speech, Synthesizer
+
+if Path(__file__).parent.is_dir() and not Path(__file__).with_name("voice").is_dir():
+    # What unpacks or checks out without links leaves small files in their places.
+    raise ImportError(
+        f"{Path(__file__).parent} has lost its links to the folders beside it; "
+        "git config core.symlinks true && git checkout -- turnbudget, or install a wheel"
+    )
 
 _HOMES: Final = {
     "__version__": "turnbudget.runs.records",
