@@ -148,6 +148,17 @@ async def test_what_is_owed_is_not_told_again_behind_what_is_said_meanwhile():
         assert [reply.text, *rest] == ["Paid, receipt 7. One moment.", "Sold."]
 
 
+async def test_who_asks_again_for_what_is_under_way_is_not_asked_to_wait_again():
+    sold = Opinion("Sold.", 0.9, action=Action("sell", meanwhile="One moment."))
+    till = Till()
+    async with table(Says("sell", sold), tools={"sell": till}) as call:
+        first = await call.ask("sell")
+        assert [first.text, *[text async for text in first.rest]] == ["One moment.", "Sold."]
+        again = await call.ask("sell please")
+        assert [again.text, *[text async for text in again.rest]] == ["Sold."]
+        assert len(till.ran) == 1
+
+
 async def test_the_question_behind_an_action_asked_for_twice_is_open():
     till = Till(after_us=SECOND)
     async with table(paying("Paid, {result}. How much more?", expects="more"), tools={"pay": till}) as call:
