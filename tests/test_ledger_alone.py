@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 
+import pytest
 from shipped import ROOT
 
-from turnbudget import Ledger, Owner, account_row, now, waterfall
+from turnbudget import Ledger, Owner, UsageError, account_row, now, waterfall
 
 PAGE = (ROOT / "docs" / "ledger.md").read_text("utf-8")
 LOADED = "\nimport sys; print(*(name for name in sys.modules if name.startswith('turnbudget')))"
@@ -115,3 +116,24 @@ def test_time_before_the_ledger_was_opened_is_charged_and_instants_of_the_call_a
     assert (row.entries[0].stage, row.entries[0].us) == ("endpoint", 200_000)
     assert row.entries[1].stage == "unaccounted"
     assert (row.speech_began_call_us, row.speech_ended_call_us) == (1_100_000, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("stage", "owner", "outcome", "fault"),
+    [
+        ("tea", Owner("my-llm", "service"), "failed", "no stage is called 'tea'; there are endpoint, "),
+        (
+            "council",
+            Owner("my-llm", "vendor"),
+            "failed",
+            "is no Owner; its kind is one of setting, service, ",
+        ),
+        ("council", "my-llm", "failed", "'my-llm' is no Owner"),
+        ("council", Owner("my-llm", "service"), "great", "no outcome is called 'great'; there are answered"),
+    ],
+)
+async def test_a_word_that_no_row_can_hold_is_refused_with_those_there_are(stage, owner, outcome, fault):
+    ledger = Ledger(now() - 1_000)
+    ledger.charge(stage, owner, now())
+    with pytest.raises(UsageError, match=fault):
+        ledger.account(outcome)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-from turnbudget.voice.errors import LedgerError
+from turnbudget.voice.errors import LedgerError, UsageError
 from turnbudget.voice.time import clock
 
 if TYPE_CHECKING:
@@ -291,8 +291,13 @@ class Ledger:
             self.closed_us = at_us
 
     def account(self, outcome: Outcome, stalls: Iterable[Stall] = ()) -> Account:
-        """Return the closed account with *stalls* carved out; raises LedgerError if it does not sum."""
+        """Return the closed account with *stalls* carved out; raises LedgerError if it does not sum.
+
+        Raises UsageError for an outcome, a stage or an owner that there is not, since no row could be read.
+        """
         self.close()
+        if unknown := _unknown(outcome, self._entries):
+            raise UsageError(unknown)
         closed_us = self._cursor_us
         for lane in self.lanes:
             lane.end("dropped")
@@ -311,6 +316,19 @@ class Ledger:
             witness_us=self.witness_us,
             guesses=tuple(self.guesses),
         )
+
+
+def _unknown(outcome: Any, entries: Iterable[Any]) -> str:
+    """Return what is none of the words that an account may hold; '' if all are."""
+    if outcome not in get_args(Outcome):
+        return f"no outcome is called {outcome!r}; there are {', '.join(get_args(Outcome))}"
+    for entry in entries:
+        if entry.stage not in get_args(Stage):
+            return f"no stage is called {entry.stage!r}; there are {', '.join(get_args(Stage))}"
+        kind = entry.owner.kind if isinstance(entry.owner, Owner) else None
+        if kind not in get_args(OwnerKind):
+            return f"{entry.owner!r} is no Owner; its kind is one of {', '.join(get_args(OwnerKind))}"
+    return ""
 
 
 def carve(entries: Iterable[Entry], stalls: Iterable[Stall]) -> Iterator[Entry]:
