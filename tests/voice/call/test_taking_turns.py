@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import pytest
 from aheads import Guesses
+from laws import each
 
 from turnbudget.testing.stage import (
     APOLOGY,
@@ -123,6 +124,16 @@ async def test_keys_over_a_notice_are_answered_after_it():
     notice, turn = rows
     assert (notice.said, turn.asked, turn.utterance.text) == (NOTICE.text, "[keys]", "4 2")
     assert line.sent[0][0] + 5 * SECOND <= turn.account.first_sound_us <= line.sent[0][0] + 5_800 * MS
+
+
+@each(("keys", "taken"), [("42#", "4 2"), ("x4#", "4"), ("9" + "12345678" * 4, "1 2 3 4 5 6 7 8 " * 4)])
+async def test_keys_pressed_before_the_call_begins_are_its_first_answer(keys, taken):
+    """A line may hand on keys while the call is still made ready; of very many the latest 32 are kept."""
+    call, _, rows = prepared(stays(10 * SECOND))
+    for key in keys:
+        call.press(key)
+    await call.run()
+    assert [(row.kind, row.utterance.text) for row in rows] == [("turn", taken.strip())]
 
 
 async def test_on_hold_nothing_sounds_whatever_text_comes():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 from laws import each
-from sounds import MS, SECOND, Recorder, frames, listen, speak
+from sounds import MS, SECOND, Pattern, Recorder, frames, listen, noise, scene, speak, voice
 
 from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.hearing.endpoint import Endpointing
@@ -174,3 +175,45 @@ async def test_silence_after_the_end_is_not_fed_for_ever():
     await listen(frames(sound), words=words, transcriber=transcriber)
     assert len(transcriber.sounds) == 1
     assert transcriber.sounds[0].size <= (0.3 + 1.0 + 0.6) * 16_000
+
+
+async def test_the_text_is_made_from_thirty_milliseconds_of_quiet_on():
+    """A detector that falls 200 ms late costs the text nothing: the level has told of the quiet before."""
+    sound, words = speak(*ASKED)
+    late = Pattern((25, [0.0]), (60, [1.0]))
+    heard = await listen(
+        frames(sound), vad=late, words=words, transcriber=ScriptedTranscriber(words, final_us=100 * MS)
+    )
+    (told,) = heard.utterances
+    began_us = [work.began_us - heard.began_us for work in told.work]
+    assert 1_530 * MS <= began_us[-1] <= 1_580 * MS
+    (whole,) = [event.at_us - heard.began_us for event in heard.of(Partial) if event.whole]
+    assert whole <= 1_720 * MS
+
+
+async def test_a_gap_between_syllables_is_made_ready_for_and_gone_on_from():
+    """Quiet of 60 ms that the detector does not see: the text begun in it is dropped, not told."""
+    sound = scene(4, (0.5, voice(0.5)), (1.06, voice(0.5)))
+    words = speak(("one", 0.5, 1.0), ("two", 1.06, 1.56))[1]
+    heard = await listen(
+        frames(sound), vad=Pattern((25, [0.0]), (53, [1.0])), transcriber=ScriptedTranscriber(words)
+    )
+    (told,) = heard.utterances
+    assert told.text == "one two"
+    assert [work.used for work in told.work] == [False, True]
+
+
+async def test_a_caller_who_speaks_as_the_call_begins_is_heard_from_the_first_sample():
+    """A voice 100 ms into the call: less came before it than is kept, and all of that is taken."""
+    sound, words = speak(("check my balance", 0.1, 1.1))
+    transcriber = Recorder(words)
+    heard = await listen(frames(sound), words=words, transcriber=transcriber)
+    assert heard.texts == ["check my balance"]
+    assert transcriber.began == [0]
+    assert np.array_equal(transcriber.sounds[0], sound[: transcriber.sounds[0].size])
+
+
+async def test_before_anybody_has_spoken_the_sound_is_what_came_so_far():
+    sound = noise(0.5, db=-40)
+    heard = await listen(frames(sound), rest_us=0)
+    assert np.array_equal(heard.ear.sound(), sound)

@@ -81,6 +81,21 @@ def test_voice_has_come_together_within_three_times_what_opens_a_turn(blips, beg
     assert signals("VV" + ".V" * blips + "VVV")[0][1] == Began(began * WINDOW)
 
 
+def test_a_voice_stirs_until_it_opens_a_turn():
+    """Some voice is heard but no turn is open: from the first voiced window to the one that opens it."""
+    endpoint, stirring = Endpoint(Endpointing()), []
+    for number, kind in enumerate("..VV...VVVVV."):
+        endpoint.process(number * WINDOW, WINDOW, voiced=kind == "V", edge=lambda: 0)
+        stirring.append(endpoint.stirring)
+    assert "".join("s" if stirs else "." for stirs in stirring) == "..sss..ssss.."
+
+
+def test_before_anybody_has_spoken_nothing_has_begun():
+    endpoint = Endpoint(Endpointing())
+    assert (endpoint.began, endpoint.speaking, endpoint.paused, endpoint.stirring) == (0, False, False, False)
+    assert endpoint.so_far() == (0, 0)
+
+
 def paused(settings=None):
     """An endpoint 20 ms into a pause."""
     endpoint = Endpoint(settings or Endpointing())
