@@ -82,7 +82,7 @@ class Dictation(Protocol):
         ...
 
     def drop(self) -> None:
-        """Drop the utterance; stop its work."""
+        """Drop the utterance and stop its work; calling it again does nothing."""
         ...
 
 
@@ -93,7 +93,7 @@ class Transcriber(Protocol):
     """Its name, as the ledger tells it."""
 
     async def warm(self) -> None:
-        """Load models and run once, so that the first turn costs no more than later ones."""
+        """Load models and run once, so that the first turn costs no more than later ones; may come twice."""
         ...
 
     def begin(self, at: int, changed: Callable[[], None]) -> Dictation:

@@ -99,13 +99,17 @@ class Parts:
     """What a call is made of; vad, line, responder and ahead belong to it alone, the others may be shared."""
 
     line: Line
+    """Where the caller is heard and we are; it ends when the caller hangs up."""
     vad: Vad
+    """The detector of speech, which keeps state and so serves one call."""
     transcriber: Transcriber
+    """The speech recogniser, warmed before the call."""
     endpointing: Endpointing
     """How long a silence ends a turn."""
     responder: Responder
+    """Who chooses what is said to the caller."""
     voice: Synthesizer
-    """The synthesizer."""
+    """The synthesizer, warmed before the call."""
     forecast: Forecast
     """What each stage has lately cost."""
     phrases: Phrases

@@ -50,6 +50,7 @@ class Synthesizer(Protocol):
     async def render(self, text: str, budget: Budget | None = None) -> Speech:
         """Return *text* as sound before *budget* ends; raises :class:`~turnbudget.voice.errors.TtsError`.
 
+        A text with nothing to speak in it ("", ".") raises it, and so does a budget that has ended already.
         Calls may overlap; they are served one after another.
         """
         ...
