@@ -60,6 +60,17 @@ def test_a_flood_of_made_up_workers_is_forgotten_when_they_are_gone():
     assert len(presence._signs["bank"]) == 1
 
 
+def test_of_ten_thousand_workers_that_live_none_makes_room_for_another():
+    """Anybody the broker lets in can make them up, so memory is bounded; who is known is still heard."""
+    presence = Presence()
+    for worker in range(10_000):
+        assert presence.note("bank", str(worker), status(), 0)
+    assert not presence.note("bank", "one more", status(), 1)
+    assert presence.serving("bank", 1) == 10_000
+    assert presence.note("bank", "7", status(online=False), 2)
+    assert presence.serving("bank", 2) == 9_999
+
+
 def test_after_a_lost_connection_only_who_speaks_again_is_believed():
     """MQ-01: a broker that comes back may have none of its subscribers yet."""
     presence = Presence()
