@@ -10,7 +10,9 @@ from turnbudget.testing.stage import (
     ASK,
     BRIDGE,
     EIGHT,
+    NEVER,
     Answers,
+    StageLine,
     answering,
     began,
     checked,
@@ -24,6 +26,7 @@ from turnbudget.testing.stage import (
     stays,
 )
 from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
+from turnbudget.voice.time import clock
 from turnbudget.voice.time.clock import MS, SECOND
 
 
@@ -179,3 +182,23 @@ async def test_who_asked_is_told_of_what_was_overheard_and_of_no_turn():
     await call.run()
     assert [utterance.text for utterance in told] == ["mhm"]
     assert [row.asked for row in rows if row.kind == "turn"] == ["what is my balance please"]
+
+
+class Stopping(StageLine):
+    """A line whose frames stop in the caller's first word over us, and never come again."""
+
+    async def listen(self):
+        async for frame in super().listen():
+            if self.sent and clock.now() > self.sent[0][0] + 1_240 * MS:
+                await clock.sleep(NEVER)
+            yield frame
+
+
+async def test_a_reply_held_for_a_voice_goes_on_though_no_frame_comes_any_more():
+    """The caller's frames stop while their voice holds our reply: it goes on before their turn would end."""
+    mhm = over(says("mhm mhm mhm", pause_us=SECOND))
+    played = await play(
+        ASK, mhm, stays(9 * SECOND), responder=answering(EIGHT), line=Stopping, longest_us=20 * SECOND
+    )
+    made = {made.took: made.at_us for made in played.rows[0].account.decisions}
+    assert made["reply goes on"] - made["reply held"] <= 450 * MS

@@ -8,7 +8,8 @@ from sounds import MS, SECOND, Pattern, Recorder, frames, listen, noise, scene, 
 
 from turnbudget.voice.asr.scripted import ScriptedTranscriber, Take
 from turnbudget.voice.hearing.endpoint import Endpointing
-from turnbudget.voice.hearing.events import Partial, SpeechStarted, Utterance
+from turnbudget.voice.hearing.events import Partial, Pause, SpeechStarted, Utterance
+from turnbudget.voice.sound import audio
 
 ASKED = (("check my balance", 0.5, 1.5),)
 
@@ -178,17 +179,22 @@ async def test_silence_after_the_end_is_not_fed_for_ever():
 
 
 async def test_the_text_is_made_from_thirty_milliseconds_of_quiet_on():
-    """A detector that falls 200 ms late costs the text nothing: the level has told of the quiet before."""
-    sound, words = speak(*ASKED)
-    late = Pattern((25, [0.0]), (60, [1.0]))
+    """A voice dies away in a room for 200 ms, for a detector still a voice: the text does not wait for it."""
+    words = speak(*ASKED)[1]
+    sound = scene(4, (0.5, voice(1.0, db=-6)), (1.5, noise(0.2, db=-62)))
     heard = await listen(
-        frames(sound), vad=late, words=words, transcriber=ScriptedTranscriber(words, final_us=100 * MS)
+        frames(sound),
+        vad=Pattern((25, [0.0]), (60, [1.0])),
+        transcriber=ScriptedTranscriber(words, final_us=100 * MS),
     )
     (told,) = heard.utterances
+    assert told.text == "check my balance"
     began_us = [work.began_us - heard.began_us for work in told.work]
-    assert 1_530 * MS <= began_us[-1] <= 1_580 * MS
+    assert 1_530 * MS <= began_us[-1] <= 1_560 * MS
+    (fell,) = [at for name, at in heard.marks if name == "Pause"]
     (whole,) = [event.at_us - heard.began_us for event in heard.of(Partial) if event.whole]
-    assert whole <= 1_720 * MS
+    assert 1_490 * MS <= fell <= 1_510 * MS
+    assert whole <= 1_740 * MS
 
 
 async def test_a_gap_between_syllables_is_made_ready_for_and_gone_on_from():
@@ -217,3 +223,19 @@ async def test_before_anybody_has_spoken_the_sound_is_what_came_so_far():
     sound = noise(0.5, db=-40)
     heard = await listen(frames(sound), rest_us=0)
     assert np.array_equal(heard.ear.sound(), sound)
+
+
+@each(("asked_ms", "size"), [(200, 320), (200, 160), (210, 160), (300, 1_600), (2_000, 320)])
+async def test_a_pause_lasts_as_long_as_whoever_knows_the_words_asked(asked_ms, size):
+    """The utterance is told with the frame in which the asked silence is over, by the rule that asked."""
+    sound, words = speak(*ASKED, seconds=4)
+
+    def ask(ear, event):
+        if isinstance(event, Pause):
+            ear.wait(asked_ms * MS, "whoever asked")
+
+    heard = await listen(frames(sound, size), words=words, told=ask)
+    (told,) = heard.utterances
+    assert (told.text, told.rule) == ("check my balance", "whoever asked")
+    frame_us = audio.us(size)
+    assert asked_ms * MS <= told.decided_us - told.ended_us <= asked_ms * MS + frame_us + 20 * MS

@@ -96,6 +96,21 @@ def test_before_anybody_has_spoken_nothing_has_begun():
     assert endpoint.so_far() == (0, 0)
 
 
+def test_what_nobody_has_set_is_what_the_page_of_settings_says():
+    """The silences of ``docs/endpointing.md`` (µs)."""
+    assert Endpointing() == Endpointing(
+        silence_us=550_000,
+        start_us=90_000,
+        longest_us=10_000_000,
+        whole_us=30_000_000,
+        patient_us=700_000,
+        settled_us=150_000,
+        least_us=100_000,
+        most_us=1_500_000,
+        part_us=3_000_000,
+    )
+
+
 def paused(settings=None):
     """An endpoint 20 ms into a pause."""
     endpoint = Endpoint(settings or Endpointing())
