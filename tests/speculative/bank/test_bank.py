@@ -87,6 +87,8 @@ def test_one_sentence_in_one_state_has_no_two_sole_replies():
     with pytest.raises(ConfigError, match=r"the sentence \"it's \{text\}\" has two replies"):
         check(bank(caller=(CALLER, other), reply=(REPLY, twin)))
     check(bank(caller=(CALLER, other), reply=(REPLY, reply(caller="it's"))))
+    unsure = [reply(count=2, odds=0.5), reply(caller="it's", says="Good bye.", count=1, of=2, odds=0.5)]
+    check(bank(caller=(CALLER, other), reply=tuple(unsure)))
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,12 @@ def test_reliability_shows_what_came_true():
 
 @each(
     ("trials", "slope", "offset"),
-    [((0.2, 10), 0.5113, 0.3525), ((0.8, 10), 0.5113, -0.3525), ((0.3, 15), 0.4233, 0.6807)],
+    [
+        ((0.2, 10), 0.5113, 0.3525),
+        ((0.8, 10), 0.5113, -0.3525),
+        ((0.3, 15), 0.4233, 0.6807),
+        ((0.8, 0), 0.1, -0.8985),
+    ],
 )
 def test_few_trials_move_the_odds_a_part_of_the_way(trials, slope, offset):
     """Of twenty trials at one raw odds so many came true; slope and offset are held near 1 and 0."""
