@@ -209,6 +209,34 @@ async def test_work_that_was_waited_for_saves_only_what_was_not():
     assert lane(row.account, "asr:scripted").saved_us == 300 * MS - waited
 
 
+async def test_work_that_was_waited_for_whole_saves_nothing():
+    """A caller who never pauses is taken at the longest sound: the text is begun only then."""
+    endpointing = Endpointing(longest_us=2 * SECOND)
+    long = says("well", word_us=2_050 * MS)
+    first = await one(long, asr=ScriptedTranscriber(final_us=300 * MS), endpointing=endpointing)
+    assert first.utterance.rule == "endpoint.longest_ms"
+    assert lane(first.account, "asr:scripted").saved_us == 0
+
+
+class Listening(Guesses):
+    """Notes what was said by then, each time the caller is known to speak."""
+
+    def __init__(self):
+        super().__init__("Never said.", on_pauses=False)
+        self.before = []
+
+    def listening(self, history):
+        self.before.append([said.text for said in history])
+
+
+async def test_whoever_works_ahead_is_told_when_the_caller_begins_and_what_was_said():
+    """It can look up what the conversation calls for while the first words are spoken."""
+    ahead = Listening()
+    await play(ASK, ASK, stays(SECOND), ahead=ahead, responder=answering("It is ten."))
+    asked = "what is my balance please"
+    assert ahead.before == [[], [asked, "It is ten."]]
+
+
 async def test_work_thrown_away_shows_as_wasted():
     """A text made for a pause, and a reply that nobody heard."""
     row = await one(says("what is … my balance", word_us=500 * MS), endpointing=Endpointing(1_300 * MS))
