@@ -30,6 +30,7 @@ from turnbudget.testing.stage import (
     over,
     play,
     says,
+    speech,
     spent,
     stays,
 )
@@ -235,6 +236,22 @@ async def test_whoever_works_ahead_is_told_when_the_caller_begins_and_what_was_s
     await play(ASK, ASK, stays(SECOND), ahead=ahead, responder=answering("It is ten."))
     asked = "what is my balance please"
     assert ahead.before == [[], [asked, "It is ten."]]
+
+
+class Rendering(Guesses):
+    """Has the first piece of every reply under way: 300 ms of work, of which 100 ms are still to come."""
+
+    async def joined(self, piece, budget):
+        del budget
+        await clock.sleep(100 * MS)
+        return speech(piece, cost_us=300 * MS)
+
+
+async def test_a_render_that_was_joined_saves_what_had_been_done_of_it():
+    row = await one(ASK, responder=answering("It is ten."), ahead=Rendering("Never said.", on_pauses=False))
+    joined = lane(row.account, "shelf")
+    assert (joined.outcome, joined.saved_us) == ("joined", 200 * MS)
+    assert joined.ended_us - joined.began_us == 100 * MS
 
 
 async def test_work_thrown_away_shows_as_wasted():
