@@ -319,7 +319,7 @@ class Progress:
     call_done: Callable[[], None] = field(default=lambda: None)
 
 
-COUNT: Final = re.compile(r" \(\d+/\d+\)$| \d+ of \d+$")
+COUNT: Final = re.compile(r" \(\d+/\d+\)$| \d+ \w+ \d+$")
 """How far a step has come, at the end of what is told of it."""
 
 

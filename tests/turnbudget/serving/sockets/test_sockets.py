@@ -44,6 +44,7 @@ async def knock(port, path=""):
 
 
 @wall
+@pytest.mark.quiet
 async def test_silent_sockets_are_dropped_and_keep_no_call_out(tmp_path):
     """TEL-08: 200 upgraded sockets, 50 connections without a request, and calls that come meanwhile."""
     async with serving(tmp_path, most_waiting=32, start_ms=700) as (server, _):
