@@ -278,7 +278,7 @@ class Session:
             turns=self._written.turns,
             audio=self._written.audio,
             ended=self._call.ended or "broken off",
-            recorded=self._recorded,
+            recorded=self._recorded - len(self._clicks()),
             backchannels=len(self._conversation.backchannels),
             not_replayed=self._recorded - self._replayed,
             notes=tuple(map(legible, (*self._conversation.notes, *self._short()))),
@@ -354,9 +354,8 @@ class Session:
 
         They are nobody's any more: an utterance that comes later is not to blame for them.
         """
-        epoch = self._call.ear.epoch_us
         for began, ended in self._reference.turns:
-            touched = any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._heard)
+            touched = self._is_touched(began, ended, self._heard)
             if ended <= until_us and not touched and (began, ended) not in self._unheard:
                 self._unheard[began, ended] = self._reference.take(ended)
 
@@ -365,22 +364,24 @@ class Session:
         now = clock.now() - self._call.ear.epoch_us
         return any(ended > now for _, ended in self._reference.turns)
 
+    def _is_touched(self, began: int, ended: int, sounds: Sequence[tuple[int, int]]) -> bool:
+        """Say whether one of *sounds* (loop's time) overlaps the turn of *began* to *ended* (media time)."""
+        epoch = self._call.ear.epoch_us
+        return any(sound[0] < ended + epoch and sound[1] > began + epoch for sound in sounds)
+
     def _is_over(self, began: int, ended: int) -> bool:
         """Say whether the turn from *began* to *ended* (media time) was played, or at least heard."""
         epoch = self._call.ear.epoch_us
-        touched = any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._heard)
-        return touched or ended + epoch <= clock.now()
+        return ended + epoch <= clock.now() or self._is_touched(began, ended, self._heard)
 
     def _clicks(self) -> set[tuple[int, int]]:
         """Return the turns that a detector alone found, that are short, and in which nobody found a word."""
         if self._conversation.has_words:
             return set()
-        epoch = self._call.ear.epoch_us
         return {
             (began, ended)
             for began, ended in self._unheard
-            if ended - began < SHORTEST_US
-            and any(heard[0] < ended + epoch and heard[1] > began + epoch for heard in self._wordless)
+            if ended - began < SHORTEST_US and self._is_touched(began, ended, self._wordless)
         }
 
     def _short(self) -> Iterator[str]:
@@ -396,8 +397,9 @@ class Session:
         self._pass_over(clock.now() - epoch)
         shift = epoch - call.epoch_us
         self._replayed = sum(self._is_over(began, ended) for began, ended in self._reference.turns)
+        clicks = self._clicks()
         for (began, ended), text in self._unheard.items():
-            if (began, ended) in self._clicks():
+            if (began, ended) in clicks:
                 continue
             self._add(
                 unheard(

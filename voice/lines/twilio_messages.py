@@ -11,7 +11,7 @@ read in other people's code, and what is from memory and has to be checked first
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -149,26 +149,13 @@ PLIVO: Final = Vendor(
     dtmf="sendDTMF",
     encoding="audio/x-l16",
 )
-VOBIZ: Final = Vendor(
-    "vobiz",
-    "Documented: every message, that the socket closes without a stop, that a checkpoint is acknowledged only"
-    " if it was played and without a stream id. From memory: L16 is little-endian.",
-    connects=False,
-    stops=False,
-    stream="streamId",
-    call="callId",
-    parameters="extra_headers",
-    numbers_as_text=False,
-    play="playAudio",
-    typed=True,
-    mark="checkpoint",
-    played="playedStream",
-    flat_marks=True,
-    clear="clearAudio",
-    cleared="clearedAudio",
-    marks_on_clear=False,
+VOBIZ: Final = replace(
+    PLIVO,
+    name="vobiz",
+    facts="Documented: every message, that the socket closes without a stop, that a checkpoint is"
+    " acknowledged only if it was played and without a stream id. From memory: L16 is little-endian.",
+    dtmf="",
     hang_up="stop",
-    encoding="audio/x-l16",
 )
 EXOTEL: Final = Vendor(
     "exotel",

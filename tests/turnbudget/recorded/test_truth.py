@@ -109,6 +109,7 @@ def test_a_short_sound_without_a_word_is_no_turn_and_is_said(tmp_path):
     run = replay(sounds(tmp_path, (700, 120, 150), pitch=300), tmp_path / "run", ENERGY)
     assert len(caller_turns(run)) == 1
     assert "2 sounds under 200 ms without a word: no turn" in run.summary.calls[0].notes
+    assert run.summary.calls[0].recorded == 1
 
 
 def test_a_click_is_no_turn(tmp_path):
